@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0
+# The front door. Each goal is a script of the same name in scripts/.
+.DEFAULT_GOAL := help
+.PHONY: help run test test-deep module check bench clean distclean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: ## ticket, TWA and the kernel's own spinlock on a distribution kernel in QEMU
+	@scripts/run
+
+test: ## every check that fits into 20 minutes; ends with 'N passed, N failed'
+	@scripts/test
+
+module: ## handover.ko against a kernel build tree with Rust, 7.2 or 7.3: KDIR=...
+	@scripts/build-module "$(KDIR)"
+
+check: ## formatting, lints, checkpatch, shellcheck; warnings are errors
+	@scripts/check
+
+clean: ## removes build/
+	@scripts/clean
+
+distclean: ## removes build/ and the cache that clones share
+	@scripts/clean --all

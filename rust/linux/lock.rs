@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Ticket and TWA spinlocks as `kernel::sync` locks.
+
+use super::{
+    shim,
+    word::{KernelTicket, KernelTwa, Linux, Word},
+};
+use crate::locks::RawLock;
+use core::marker::PhantomData;
+use kernel::{
+    ffi::c_char,
+    sync::lock::{Backend, Guard, Lock},
+};
+
+/// Creates a [`TicketLock`] initialiser with the given name and a new lock
+/// class, as `new_spinlock!` does.
+#[macro_export]
+macro_rules! new_ticket_lock {
+    ($inner:expr $(, $name:literal)? $(,)?) => {
+        $crate::linux::TicketLock::new(
+            $inner, ::kernel::optional_name!($($name)?), ::kernel::static_lock_class!())
+    };
+}
+pub use new_ticket_lock;
+
+/// Creates a [`TwaLock`] initialiser with the given name and a new lock class,
+/// as `new_spinlock!` does.
+#[macro_export]
+macro_rules! new_twa_lock {
+    ($inner:expr $(, $name:literal)? $(,)?) => {
+        $crate::linux::TwaLock::new(
+            $inner, ::kernel::optional_name!($($name)?), ::kernel::static_lock_class!())
+    };
+}
+pub use new_twa_lock;
+
+/// A classic ticket spinlock.
+///
+/// Promises exclusion and FIFO admission. Costs what
+/// [`Ticket`](crate::locks::Ticket) says, and preemption off and on. May be
+/// taken where a `SpinLock` may: it spins, never sleeps, and does not mask
+/// interrupts, so an interrupt handler must not take a lock that its CPU may
+/// hold or wait for.
+pub type TicketLock<T> = Lock<T, TicketBackend>;
+
+/// A TWA spinlock: a ticket lock whose long-term waiters wait elsewhere.
+///
+/// Promises exclusion and FIFO admission. Costs what [`Twa`](crate::locks::Twa)
+/// says, and preemption off and on. May be taken where a [`TicketLock`] may.
+pub type TwaLock<T> = Lock<T, TwaBackend>;
+
+/// A guard of a [`TicketLock`].
+pub type TicketLockGuard<'a, T> = Guard<'a, T, TicketBackend>;
+
+/// A guard of a [`TwaLock`].
+pub type TwaLockGuard<'a, T> = Guard<'a, T, TwaBackend>;
+
+/// The backend of [`TicketLock`].
+pub type TicketBackend = SpinBackend<KernelTicket>;
+
+/// The backend of [`TwaLock`].
+pub type TwaBackend = SpinBackend<KernelTwa>;
+
+/// A lock of [`crate::locks`] that excludes, over the kernel's words.
+///
+/// # Safety
+///
+/// [`RawLock::EXCLUDES`] must hold for the type.
+pub unsafe trait SpinRaw: RawLock<Linux> {
+    /// A free lock.
+    fn free() -> Self;
+}
+
+// SAFETY: A ticket lock excludes.
+unsafe impl SpinRaw for KernelTicket {
+    #[inline]
+    fn free() -> Self {
+        Self::new(Word::new(0), Word::new(0))
+    }
+}
+
+// SAFETY: TWA excludes.
+unsafe impl SpinRaw for KernelTwa {
+    #[inline]
+    fn free() -> Self {
+        Self::new(Word::new(0), Word::new(0))
+    }
+}
+
+/// A lock's words, and its lockdep map where the kernel has lockdep.
+#[repr(C)]
+pub struct SpinState<R> {
+    raw: R,
+    #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+    dep_map: kernel::types::Opaque<kernel::bindings::lockdep_map>,
+}
+
+/// The backend of a spinlock made of `R`: preemption is off from before the
+/// ticket is taken until after the last step of the release, lockdep is told as
+/// `spin_lock()` tells it.
+pub struct SpinBackend<R>(PhantomData<R>);
+
+impl<R> SpinBackend<R> {
+    /// Tells lockdep that the lock is about to be acquired.
+    #[inline(always)]
+    fn dep_acquire(_state: &SpinState<R>, _is_try: bool) {
+        #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+        // SAFETY: `init` has initialised the map.
+        unsafe {
+            shim::handover_lockdep_acquire(_state.dep_map.get(), _is_try)
+        }
+    }
+
+    /// Tells lockdep that the lock is about to be released.
+    #[inline(always)]
+    fn dep_release(_state: &SpinState<R>) {
+        #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+        // SAFETY: `init` has initialised the map.
+        unsafe {
+            shim::handover_lockdep_release(_state.dep_map.get())
+        }
+    }
+}
+
+// SAFETY: `R` excludes between `lock` and `unlock` by `SpinRaw`'s contract, and
+// its ticket goes from one to the other in the guard's state. `relock` uses the
+// default implementation, which calls `lock`.
+unsafe impl<R: SpinRaw> Backend for SpinBackend<R> {
+    type State = SpinState<R>;
+    /// The owner's ticket.
+    type GuardState = u32;
+
+    #[inline]
+    unsafe fn init(
+        ptr: *mut Self::State,
+        _name: *const c_char,
+        _key: *mut kernel::bindings::lock_class_key,
+    ) {
+        // SAFETY: `ptr` is valid for writes by this function's contract.
+        unsafe { (&raw mut (*ptr).raw).write(R::free()) };
+        #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+        // SAFETY: `ptr` is valid for writes, `name` and `key` stay valid, by this
+        // function's contract.
+        unsafe {
+            shim::handover_lockdep_init((&raw mut (*ptr).dep_map).cast(), _name, _key)
+        };
+    }
+
+    #[inline(always)]
+    unsafe fn lock(ptr: *mut Self::State) -> u32 {
+        // SAFETY: `ptr` points to an initialised state, which is only ever used
+        // by shared reference, by this function's contract.
+        let state = unsafe { &*ptr };
+        // SAFETY: Paired with `preempt_enable` in `unlock`.
+        unsafe { shim::handover_preempt_disable() };
+        Self::dep_acquire(state, false);
+        state.raw.lock(&Linux)
+    }
+
+    #[inline(always)]
+    unsafe fn try_lock(ptr: *mut Self::State) -> Option<u32> {
+        // SAFETY: As in `lock`.
+        let state = unsafe { &*ptr };
+        // SAFETY: Paired with `preempt_enable` below, or in `unlock`.
+        unsafe { shim::handover_preempt_disable() };
+        let ticket = state.raw.try_lock(&Linux);
+        if ticket.is_some() {
+            Self::dep_acquire(state, true);
+        } else {
+            // SAFETY: Paired with `preempt_disable` above.
+            unsafe { shim::handover_preempt_enable() };
+        }
+        ticket
+    }
+
+    #[inline(always)]
+    unsafe fn unlock(ptr: *mut Self::State, ticket: &u32) {
+        // SAFETY: As in `lock`.
+        let state = unsafe { &*ptr };
+        Self::dep_release(state);
+        state.raw.unlock(&Linux, *ticket);
+        // SAFETY: Paired with `preempt_disable` in `lock` or `try_lock`.
+        unsafe { shim::handover_preempt_enable() };
+    }
+
+    #[inline(always)]
+    unsafe fn assert_is_held(_ptr: *mut Self::State) {
+        #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+        // SAFETY: `init` has initialised the map, by this function's contract.
+        unsafe {
+            shim::handover_lockdep_assert_held((*_ptr).dep_map.get())
+        }
+    }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What Rust cannot reach in this kernel: preemption, lockdep maps, kthreads,
+ * string parameters, raw spinlocks. No decisions here; shim.rs declares it all.
+ */
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/kernel_stat.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/lockdep.h>
+#include <linux/module.h>
+#include <linux/preempt.h>
+#include <linux/random.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/utsname.h>
+#ifdef CONFIG_X86
+#include <asm/cpufeature.h>
+#include <asm/hypervisor.h>
+#endif
+
+#include "shim.h"
+
+/*
+ * The parameters: text, read by plan.rs, so that each complaint can name what
+ * is allowed. X(name, description)
+ */
+#define PARAMETERS(X) \
+	X(torture_type, "Locks: a name, a comma list, or all (debugfs handover/locks lists them)") \
+	X(nwriters_stress, "Writers: a number or a comma list; -1 for twice the CPUs") \
+	X(cs_steps, "Steps of the writer's PRNG in the critical section") \
+	X(ncs_steps, "Steps outside it are drawn uniformly from [0, ncs_steps)") \
+	X(duration, "Seconds a run; 0 runs until rmmod or stop") \
+	X(runs, "Runs of each lock and number of writers, interleaved") \
+	X(stat_interval, "Seconds between progress lines; 0 for none") \
+	X(verbose, "1 prints a line a run and the table, 0 only the end") \
+	X(seed, "Seed of the writers' PRNGs; 0 draws one and prints it") \
+	X(checks, "owner, counter, order, progress: a comma list, all or none") \
+	X(stall_secs, "Seconds without an acquisition after which a writer has stalled") \
+	X(experiment, "torture; or none: load, and wait for debugfs handover/control")
+
+#define DEFINE_PARAMETER(name, description) \
+	static char *name; \
+	module_param(name, charp, 0444); \
+	MODULE_PARM_DESC(name, description);
+PARAMETERS(DEFINE_PARAMETER)
+
+/* What was given for the parameter @key of @len bytes, or NULL. */
+const char *handover_param(const char *key, size_t len)
+{
+#define MATCH_PARAMETER(name, description) \
+	if (len == strlen(#name) && !memcmp(key, #name, len)) \
+		return name;
+	PARAMETERS(MATCH_PARAMETER)
+	return NULL;
+}
+
+/* On the locks' path: one call each, as _raw_spin_lock and _raw_spin_unlock. */
+void handover_preempt_disable(void)
+{
+	preempt_disable();
+}
+
+void handover_preempt_enable(void)
+{
+	preempt_enable();
+}
+
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+void handover_lockdep_init(struct lockdep_map *map, const char *name, struct lock_class_key *key)
+{
+	/* Not in use: the storage is the caller's, fresh. */
+	lockdep_init_map_wait(map, name, key, 0, LD_WAIT_SPIN);
+}
+
+void handover_lockdep_acquire(struct lockdep_map *map, bool is_try)
+{
+	spin_acquire(map, 0, is_try, _RET_IP_);
+}
+
+void handover_lockdep_release(struct lockdep_map *map)
+{
+	spin_release(map, _RET_IP_);
+}
+
+void handover_lockdep_assert_held(struct lockdep_map *map)
+{
+	WARN_ON_ONCE(debug_locks && lock_is_held(map) == LOCK_STATE_NOT_HELD);
+}
+#endif
+
+void handover_raw_spin_init(raw_spinlock_t *lock)
+{
+	raw_spin_lock_init(lock);
+}
+
+/* Only for kernels that inline these; elsewhere the kernel's own are called. */
+void handover_raw_spin_lock(raw_spinlock_t *lock)
+{
+	raw_spin_lock(lock);
+}
+
+void handover_raw_spin_unlock(raw_spinlock_t *lock)
+{
+	raw_spin_unlock(lock);
+}
+
+/* A stopped kthread with a reference held; bound to @cpu where that is >= 0. */
+struct task_struct *handover_kthread_create(int (*fn)(void *), void *arg, const char *name,
+					    unsigned int id, int cpu)
+{
+	struct task_struct *task = kthread_create(fn, arg, "%s/%u", name, id);
+
+	if (!IS_ERR(task)) {
+		get_task_struct(task);
+		if (cpu >= 0)
+			kthread_bind(task, cpu);
+	}
+	return task;
+}
+
+void handover_kthread_start(struct task_struct *task)
+{
+	wake_up_process(task);
+}
+
+/* Also of one that was never started: its function is not called then. */
+void handover_kthread_stop(struct task_struct *task)
+{
+	kthread_stop(task);
+	put_task_struct(task);
+}
+
+/* Sleeps until kthread_stop() is called on the current kthread. */
+void handover_kthread_await_stop(void)
+{
+	set_current_state(TASK_INTERRUPTIBLE);
+	while (!kthread_should_stop()) {
+		schedule();
+		set_current_state(TASK_INTERRUPTIBLE);
+	}
+	__set_current_state(TASK_RUNNING);
+}
+
+void handover_cond_resched(void)
+{
+	cond_resched();
+}
+
+void handover_sleep_ms(unsigned int ms)
+{
+	/* Interruptible: a long wait is no hung task. Kthreads get no signals. */
+	schedule_timeout_interruptible(msecs_to_jiffies(ms));
+}
+
+u64 handover_now_ns(void)
+{
+	return ktime_get_ns();
+}
+
+u64 handover_random(void)
+{
+	return get_random_u64();
+}
+
+unsigned int handover_online_cpus(void)
+{
+	return num_online_cpus();
+}
+
+/* An online CPU other than the caller's, or -1. */
+int handover_other_cpu(void)
+{
+	int cpu, me = raw_smp_processor_id();
+
+	for_each_online_cpu(cpu)
+		if (cpu != me)
+			return cpu;
+	return -1;
+}
+
+u64 handover_steal_ns(void)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += kcpustat_cpu(cpu).cpustat[CPUTIME_STEAL];
+	return sum;
+}
+
+const char *handover_release(void)
+{
+	return init_utsname()->release;
+}
+
+bool handover_has_hypervisor(void)
+{
+#ifdef CONFIG_X86
+	return boot_cpu_has(X86_FEATURE_HYPERVISOR);
+#else
+	return false;
+#endif
+}
+
+const char *handover_cpu_model(void)
+{
+#ifdef CONFIG_X86
+	return boot_cpu_data.x86_model_id;
+#else
+	return "";
+#endif
+}
+
+/* Keeps the module from unloading; false if it is being unloaded already. */
+bool handover_pin_module(void)
+{
+	return try_module_get(THIS_MODULE);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef HANDOVER_SHIM_H
+#define HANDOVER_SHIM_H
+
+#include <linux/types.h>
+#include <linux/spinlock_types.h>
+
+struct lock_class_key;
+struct lockdep_map;
+struct task_struct;
+
+const char *handover_param(const char *key, size_t len);
+void handover_preempt_disable(void);
+void handover_preempt_enable(void);
+void handover_lockdep_init(struct lockdep_map *map, const char *name, struct lock_class_key *key);
+void handover_lockdep_acquire(struct lockdep_map *map, bool is_try);
+void handover_lockdep_release(struct lockdep_map *map);
+void handover_lockdep_assert_held(struct lockdep_map *map);
+void handover_raw_spin_init(raw_spinlock_t *lock);
+void handover_raw_spin_lock(raw_spinlock_t *lock);
+void handover_raw_spin_unlock(raw_spinlock_t *lock);
+struct task_struct *handover_kthread_create(int (*fn)(void *), void *arg, const char *name,
+					    unsigned int id, int cpu);
+void handover_kthread_start(struct task_struct *task);
+void handover_kthread_stop(struct task_struct *task);
+void handover_kthread_await_stop(void);
+void handover_cond_resched(void);
+void handover_sleep_ms(unsigned int ms);
+u64 handover_now_ns(void);
+u64 handover_random(void);
+unsigned int handover_online_cpus(void);
+int handover_other_cpu(void);
+u64 handover_steal_ns(void);
+const char *handover_release(void);
+bool handover_has_hypervisor(void);
+const char *handover_cpu_model(void);
+bool handover_pin_module(void);
+
+#endif

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Declarations of `shim.c`, and of the two functions of the kernel's own lock
+//! that a C caller of `raw_spin_lock()` calls.
+
+#[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+use kernel::bindings::{lock_class_key, lockdep_map};
+use kernel::{
+    bindings::raw_spinlock,
+    ffi::{c_char, c_int, c_uint, c_void},
+};
+
+/// A task, as far as Rust looks into it here.
+type Task = c_void;
+
+/// What a kthread runs.
+pub(crate) type ThreadFn = unsafe extern "C" fn(*mut c_void) -> c_int;
+
+extern "C" {
+    pub(crate) fn handover_param(key: *const c_char, len: usize) -> *const c_char;
+    pub(crate) fn handover_preempt_disable();
+    pub(crate) fn handover_preempt_enable();
+    #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+    pub(crate) fn handover_lockdep_init(
+        map: *mut lockdep_map,
+        name: *const c_char,
+        key: *mut lock_class_key,
+    );
+    #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+    pub(crate) fn handover_lockdep_acquire(map: *mut lockdep_map, is_try: bool);
+    #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+    pub(crate) fn handover_lockdep_release(map: *mut lockdep_map);
+    #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+    pub(crate) fn handover_lockdep_assert_held(map: *mut lockdep_map);
+    pub(crate) fn handover_raw_spin_init(lock: *mut raw_spinlock);
+    pub(crate) fn handover_kthread_create(
+        function: ThreadFn,
+        arg: *mut c_void,
+        name: *const c_char,
+        id: c_uint,
+        cpu: c_int,
+    ) -> *mut Task;
+    pub(crate) fn handover_kthread_start(task: *mut Task);
+    pub(crate) fn handover_kthread_stop(task: *mut Task);
+    pub(crate) fn handover_kthread_await_stop();
+    pub(crate) fn handover_cond_resched();
+    pub(crate) fn handover_sleep_ms(ms: c_uint);
+    pub(crate) fn handover_now_ns() -> u64;
+    pub(crate) fn handover_random() -> u64;
+    pub(crate) fn handover_online_cpus() -> c_uint;
+    pub(crate) fn handover_other_cpu() -> c_int;
+    pub(crate) fn handover_steal_ns() -> u64;
+    pub(crate) fn handover_release() -> *const c_char;
+    pub(crate) fn handover_has_hypervisor() -> bool;
+    pub(crate) fn handover_cpu_model() -> *const c_char;
+    pub(crate) fn handover_pin_module() -> bool;
+}
+
+#[cfg(not(any(CONFIG_INLINE_SPIN_LOCK, CONFIG_INLINE_SPIN_UNLOCK)))]
+extern "C" {
+    /// What `raw_spin_lock()` and `spin_lock()` are for a module.
+    #[link_name = "_raw_spin_lock"]
+    pub(crate) fn raw_spin_lock(lock: *mut raw_spinlock);
+    /// What `raw_spin_unlock()` and `spin_unlock()` are for a module.
+    #[link_name = "_raw_spin_unlock"]
+    pub(crate) fn raw_spin_unlock(lock: *mut raw_spinlock);
+}
+
+#[cfg(any(CONFIG_INLINE_SPIN_LOCK, CONFIG_INLINE_SPIN_UNLOCK))]
+extern "C" {
+    #[link_name = "handover_raw_spin_lock"]
+    pub(crate) fn raw_spin_lock(lock: *mut raw_spinlock);
+    #[link_name = "handover_raw_spin_unlock"]
+    pub(crate) fn raw_spin_unlock(lock: *mut raw_spinlock);
+}
+
+/// A kthread that waits at its end for [`Thread::stop`].
+pub(crate) struct Thread(core::ptr::NonNull<Task>);
+
+// SAFETY: A task may be started and stopped from any context that may sleep.
+unsafe impl Send for Thread {}
+
+impl Thread {
+    /// A kthread `name/id` that will run `function(arg)` once started, on `cpu`
+    /// alone if one is given.
+    ///
+    /// # Safety
+    ///
+    /// `arg` must be what `function` expects, until the thread is stopped;
+    /// `function` must end with [`await_stop`].
+    pub(crate) unsafe fn create(
+        function: ThreadFn,
+        arg: *mut c_void,
+        name: &'static kernel::str::CStr,
+        id: u32,
+        cpu: Option<u32>,
+    ) -> kernel::error::Result<Self> {
+        use kernel::str::CStrExt as _;
+        let cpu = cpu.map_or(-1, |cpu| cpu as c_int);
+        // SAFETY: `name` is a C string; the caller vouches for `function`.
+        let task = kernel::error::from_err_ptr(unsafe {
+            handover_kthread_create(function, arg, name.as_char_ptr(), id, cpu)
+        })?;
+        core::ptr::NonNull::new(task)
+            .map(Self)
+            .ok_or(kernel::error::code::ENOMEM)
+    }
+
+    /// Lets it run.
+    pub(crate) fn start(&self) {
+        // SAFETY: `create` took a reference to the task.
+        unsafe { handover_kthread_start(self.0.as_ptr()) };
+    }
+
+    /// Waits until its function has returned; one that was never started does
+    /// not run.
+    pub(crate) fn stop(self) {
+        // SAFETY: `create` took a reference to the task, which this gives back;
+        // the function does not return before, by `create`'s contract.
+        unsafe { handover_kthread_stop(self.0.as_ptr()) };
+    }
+}
+
+/// A kthread's last step: sleeps until it is stopped.
+pub(crate) fn await_stop() {
+    // SAFETY: Called on a kthread.
+    unsafe { handover_kthread_await_stop() };
+}
+
+/// Sleeps for about `ms` milliseconds; a wake-up may cut it short.
+pub(crate) fn sleep_ms(ms: u32) {
+    // SAFETY: Called where sleeping is allowed: on kthreads and in module exit.
+    unsafe { handover_sleep_ms(ms) };
+}
+
+/// Nanoseconds of the monotonic clock.
+pub(crate) fn now_ns() -> u64 {
+    // SAFETY: No requirements.
+    unsafe { handover_now_ns() }
+}
+
+/// CPUs online now.
+pub(crate) fn online_cpus() -> u32 {
+    // SAFETY: No requirements.
+    unsafe { handover_online_cpus() }
+}

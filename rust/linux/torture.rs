@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One run: some writers on one lock, for some time; then the verdict.
+
+use super::{
+    harness::Control,
+    plan::Plan,
+    shim::{self, Thread},
+    subject::{Entry, LockCell},
+    word::Word,
+    writer::{phase, Arena, Course, Guarded, Writer},
+};
+use crate::locks::Word as _;
+use kernel::prelude::*;
+
+const MS: u64 = 1_000_000;
+
+/// What a run came to.
+#[derive(Clone, Copy)]
+pub(crate) struct Outcome {
+    pub(crate) lock: &'static Entry,
+    pub(crate) writers: u32,
+    /// From 1 on.
+    pub(crate) run: u32,
+    /// The time in which all writers ran.
+    pub(crate) ns: u64,
+    /// Acquisitions in that time: all writers', the least, the most.
+    pub(crate) acquisitions: u64,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+    /// Jain's index of the writers' acquisitions, in millionths.
+    pub(crate) jain_ppm: u64,
+    pub(crate) owner_failures: u64,
+    /// How far the plain counter was from the sum of acquisitions.
+    pub(crate) counter_failures: u64,
+    pub(crate) order_failures: u64,
+    /// Writers that stalled.
+    pub(crate) progress_failures: u64,
+    /// Time that the hypervisor took from all CPUs.
+    pub(crate) steal_ns: u64,
+    /// Whether some writer could not be stopped.
+    pub(crate) hung: bool,
+}
+
+impl Outcome {
+    /// All failures.
+    pub(crate) fn failures(&self) -> u64 {
+        self.owner_failures
+            .saturating_add(self.counter_failures)
+            .saturating_add(self.order_failures)
+            .saturating_add(self.progress_failures)
+    }
+
+    /// Acquisitions a second.
+    pub(crate) fn rate(&self) -> u64 {
+        per_second(self.acquisitions, self.ns)
+    }
+}
+
+/// `count` in `ns` nanoseconds, as a rate a second; 0 for no time.
+fn per_second(count: u64, ns: u64) -> u64 {
+    count
+        .saturating_mul(1_000_000)
+        .checked_div(ns / 1000)
+        .unwrap_or(0)
+}
+
+/// A run in progress.
+struct Run<'a> {
+    plan: &'a Plan,
+    lock: &'static Entry,
+    arena: KBox<Arena>,
+    writers: KVVec<Writer>,
+    threads: KVVec<Thread>,
+    /// When each writer was last seen to have acquired, and its total then.
+    seen: KVVec<(u64, u64)>,
+    /// Writers that stalled, each once.
+    stalled: KVVec<bool>,
+}
+
+/// Runs `lock` with `writers` writers. Fails with the kernel's error if a writer
+/// cannot be made; nothing is left then.
+pub(crate) fn run(
+    plan: &Plan,
+    lock: &'static Entry,
+    writers: u32,
+    number: u32,
+    control: &Control<'_>,
+) -> Result<Outcome> {
+    let mut run = Run::gather(plan, lock, writers, number)?;
+    for thread in run.threads.iter() {
+        thread.start();
+    }
+
+    run.enter(phase::WARM);
+    while !run.writers.iter().all(|writer| writer.total.read() > 0) && run.goes_on(control) {
+        shim::sleep_ms(1);
+    }
+
+    // SAFETY: No requirements.
+    let steal = unsafe { shim::handover_steal_ns() };
+    let from = shim::now_ns();
+    run.enter(phase::MEASURE);
+    let until = match plan.duration {
+        0 => u64::MAX,
+        seconds => from + u64::from(seconds) * 1000 * MS,
+    };
+    while run.goes_on(control) {
+        let now = shim::now_ns();
+        if now >= until {
+            break;
+        }
+        control.progress(lock, writers, number, (now - from) / MS, || run.sum(|writer| writer.counted.read()));
+        shim::sleep_ms(((until - now).div_ceil(MS)).min(100) as u32);
+    }
+    let ns = shim::now_ns() - from;
+    run.enter(phase::STOP);
+
+    let hung = !run.join(control);
+    // SAFETY: No requirements.
+    let steal_ns = unsafe { shim::handover_steal_ns() } - steal;
+    let outcome = run.judge(number, ns, steal_ns, hung);
+    run.end(hung);
+    Ok(outcome)
+}
+
+impl<'a> Run<'a> {
+    /// Makes all there is to a run; the writers do not run yet.
+    fn gather(plan: &'a Plan, lock: &'static Entry, writers: u32, number: u32) -> Result<Self> {
+        let mut arena = KBox::new(
+            Arena {
+                lock: LockCell::new(),
+                guarded: Guarded::new(),
+                course: Course {
+                    phase: Word::new(phase::HOLD),
+                    cs_steps: plan.cs_steps,
+                    ncs_steps: plan.ncs_steps,
+                    checks: plan.checks,
+                    seed: plan.seed.wrapping_add(u64::from(number)),
+                },
+            },
+            GFP_KERNEL,
+        )?;
+        (lock.init)(&mut arena.lock);
+
+        let count = writers as usize;
+        let mut run = Self {
+            plan,
+            lock,
+            arena,
+            writers: KVVec::with_capacity(count, GFP_KERNEL)?,
+            threads: KVVec::with_capacity(count, GFP_KERNEL)?,
+            seen: KVVec::with_capacity(count, GFP_KERNEL)?,
+            stalled: KVVec::with_capacity(count, GFP_KERNEL)?,
+        };
+        let now = shim::now_ns();
+        for id in 1..=writers {
+            run.writers
+                .push(Writer::new(&raw const *run.arena, id), GFP_KERNEL)?;
+            run.seen.push((now, 0), GFP_KERNEL)?;
+            run.stalled.push(false, GFP_KERNEL)?;
+        }
+        for writer in run.writers.iter() {
+            // SAFETY: `lock.init` made the lock that `lock.writer` expects. The
+            // writers and the arena stay where they are until the thread has
+            // stopped or `end` has leaked them. `writer` ends with `await_stop`.
+            let thread = unsafe {
+                Thread::create(
+                    lock.writer,
+                    core::ptr::from_ref(writer).cast_mut().cast(),
+                    c"handover_writer",
+                    writer.id,
+                    None,
+                )
+            };
+            match thread {
+                Ok(thread) => run.threads.push(thread, GFP_KERNEL)?,
+                Err(error) => {
+                    pr_err!("no kthread for writer {} of {writers}\n", writer.id);
+                    run.end(false);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(run)
+    }
+
+    /// Release, pairs with the acquire that writers gather with; later stages
+    /// need no order, and those who look for them have none.
+    fn enter(&self, phase: u32) {
+        self.arena.course.phase.store_release(phase);
+    }
+
+    fn sum(&self, of: impl Fn(&Writer) -> u64) -> u64 {
+        self.writers.iter().map(of).fold(0, u64::wrapping_add)
+    }
+
+    /// Looks after the writers. False once the run is to end: somebody asked, or
+    /// nobody makes progress any more.
+    fn goes_on(&mut self, control: &Control<'_>) -> bool {
+        if control.stopping() {
+            return false;
+        }
+        self.watch();
+        !(self.plan.checks.progress() && self.stalled.iter().any(|&stalled| stalled))
+    }
+
+    /// Marks the writers that have stalled.
+    fn watch(&mut self) {
+        let now = shim::now_ns();
+        let patience = u64::from(self.plan.stall_secs) * 1000 * MS;
+        for (index, writer) in self.writers.iter().enumerate() {
+            let total = writer.total.read();
+            let (since, last) = self.seen[index];
+            if total != last {
+                self.seen[index] = (now, total);
+            } else if now.saturating_sub(since) > patience
+                && self.plan.checks.progress()
+                && !self.stalled[index]
+            {
+                self.stalled[index] = true;
+                pr_err!(
+                    "{}: writer {} has acquired nothing for {} s (after {total} acquisitions)\n",
+                    self.lock.name,
+                    writer.id,
+                    self.plan.stall_secs
+                );
+            }
+        }
+    }
+
+    /// Acquire, pairs with the release of `done` at a writer's end.
+    fn all_done(&self) -> bool {
+        self.writers
+            .iter()
+            .all(|writer| writer.done.load_acquire() != 0)
+    }
+
+    /// Waits for the writers to leave. False if some do not: then the module
+    /// can never be unloaded. While it is being unloaded there is no such way
+    /// out, and this waits.
+    fn join(&mut self, control: &Control<'_>) -> bool {
+        let patience = u64::from(self.plan.stall_secs) * 1000 * MS;
+        let mut from = shim::now_ns();
+        while !self.all_done() {
+            shim::sleep_ms(1);
+            if shim::now_ns() - from <= patience {
+                continue;
+            }
+            let stuck = self
+                .writers
+                .iter()
+                .filter(|writer| writer.done.load_acquire() == 0)
+                .count();
+            pr_err!("{}: {stuck} writers hang and cannot be stopped\n", self.lock.name);
+            if control.pin_module() {
+                return false;
+            }
+            from = shim::now_ns();
+        }
+        true
+    }
+
+    /// The verdict, once all writers are done or given up.
+    fn judge(&self, number: u32, ns: u64, steal_ns: u64, hung: bool) -> Outcome {
+        let counted = || self.writers.iter().map(|writer| writer.counted.read());
+        let sum = counted().sum::<u64>();
+        let completed = self.arena.guarded.counter.read();
+        let hanging = self
+            .writers
+            .iter()
+            .enumerate()
+            .filter(|(index, writer)| self.stalled[*index] || writer.done.load_relaxed() == 0)
+            .count() as u64;
+        Outcome {
+            lock: self.lock,
+            writers: self.writers.len() as u32,
+            run: number,
+            ns,
+            acquisitions: sum,
+            min: counted().min().unwrap_or(0),
+            max: counted().max().unwrap_or(0),
+            jain_ppm: jain_ppm(counted(), sum),
+            owner_failures: self.sum(|writer| writer.owner_failures.read()),
+            counter_failures: if self.plan.checks.counter() && !hung {
+                completed.abs_diff(self.sum(|writer| writer.total.read()))
+            } else {
+                0
+            },
+            order_failures: self.sum(|writer| writer.order_failures.read()),
+            progress_failures: hanging,
+            steal_ns,
+            hung,
+        }
+    }
+
+    /// Gives everything back; leaks it if somebody hangs in it.
+    fn end(self, hung: bool) {
+        if hung {
+            core::mem::forget(self);
+            return;
+        }
+        for thread in self.threads {
+            thread.stop();
+        }
+    }
+}
+
+/// Jain's index of fairness, `(sum x)^2 / (n * sum x^2)`, in millionths, from
+/// shares of the sum in units of 2^-20; 0 if nobody acquired.
+fn jain_ppm(counts: impl ExactSizeIterator<Item = u64>, sum: u64) -> u64 {
+    let n = counts.len() as u64;
+    let squares: u64 = counts
+        .map(|count| (count << 20).checked_div(sum).unwrap_or(0))
+        .map(|share| share * share)
+        .sum();
+    (1_000_000u64 << 40).checked_div(n * squares).unwrap_or(0)
+}

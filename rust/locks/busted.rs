@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! A lock that does not exclude, for harnesses to find.
+
+use super::{RawLock, World};
+
+/// Lets everybody in at once, as locktorture's `lock_busted` does.
+///
+/// # Promises
+///
+/// Nothing. A harness that passes it checks nothing.
+#[derive(Default)]
+pub struct Busted;
+
+impl<W: World> RawLock<W> for Busted {
+    const EXCLUDES: bool = false;
+    const FIFO: bool = false;
+
+    #[inline(always)]
+    fn lock(&self, _: &W) -> u32 {
+        0
+    }
+
+    #[inline(always)]
+    fn try_lock(&self, _: &W) -> Option<u32> {
+        Some(0)
+    }
+
+    #[inline(always)]
+    fn unlock(&self, _: &W, _: u32) {}
+
+    #[inline(always)]
+    fn is_locked(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn is_contended(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! The classic ticket lock.
+
+use super::{RawLock, Word, World};
+
+/// The words of a ticket lock, and the steps it shares with TWA.
+///
+/// | `ticket - grant` | state |
+/// |---|---|
+/// | 0 | free |
+/// | 1 | owned |
+/// | n + 1 | owned, n wait |
+///
+/// Both words wrap; only their difference counts, which is at most the number
+/// of CPUs, or of threads where several run on one.
+///
+/// # Promises
+///
+/// Exclusion and FIFO admission: who takes the earlier ticket is served
+/// earlier. A waiter is bypassed by nobody.
+///
+/// # Cost
+///
+/// Uncontended: one locked read-modify-write to acquire, one plain store to
+/// release. Every release invalidates the line in the cache of every waiter
+/// (global spinning).
+///
+/// # Source
+///
+/// Dice and Kogan, "TWA: Ticket Locks Augmented with a Waiting Array",
+/// Listing 1.1, lines 3 to 16.
+#[repr(C)]
+pub struct Ticket<C> {
+    /// The next ticket to be given out.
+    ticket: C,
+    /// The ticket that is being served.
+    grant: C,
+}
+
+impl<C> Ticket<C> {
+    /// A lock over two words that hold the same value: free.
+    ///
+    /// Takes words, not numbers, so that statics work where a world's word has
+    /// a const constructor, and the model checkers' where it has none. Any
+    /// first value will do; tests start near the wrap.
+    pub const fn new(ticket: C, grant: C) -> Self {
+        Self { ticket, grant }
+    }
+}
+
+impl<C: Word> Ticket<C> {
+    /// Takes the next ticket. Relaxed: ticket RMWs synchronise with nobody;
+    /// the acquire is on the load of `grant`.
+    #[inline(always)]
+    pub(super) fn draw(&self) -> u32 {
+        self.ticket.fetch_inc_relaxed()
+    }
+
+    /// How many tickets are to be served before `ticket`.
+    ///
+    /// Acquire, pairs with the release in [`Ticket::hand_over`]: zero means
+    /// that the caller owns the lock and sees what the last owner did.
+    #[inline(always)]
+    pub(super) fn distance_acquire(&self, ticket: u32) -> u32 {
+        ticket.wrapping_sub(self.grant.load_acquire())
+    }
+
+    /// The same without an ordering, for a waiter that will look again.
+    #[inline(always)]
+    pub(super) fn distance_relaxed(&self, ticket: u32) -> u32 {
+        ticket.wrapping_sub(self.grant.load_relaxed())
+    }
+
+    /// Short-term waiting: on `grant`.
+    ///
+    /// Acquire, pairs with the release in [`Ticket::hand_over`].
+    #[cold]
+    pub(super) fn wait_for_grant(&self, ticket: u32) {
+        self.grant.wait_acquire(|grant| grant == ticket);
+    }
+
+    /// Serves the next ticket and returns it. Only the owner writes `grant`, so
+    /// this is no RMW, and the owner knows its value.
+    ///
+    /// Release, pairs with the acquires in [`Ticket::distance_acquire`],
+    /// [`Ticket::wait_for_grant`], [`Ticket::draw_if_free`] and
+    /// [`Ticket::queue_length`].
+    #[inline(always)]
+    pub(super) fn hand_over(&self, ticket: u32) -> u32 {
+        let next = ticket.wrapping_add(1);
+        self.grant.store_release(next);
+        next
+    }
+
+    /// Takes the next ticket if it would be served at once.
+    ///
+    /// Acquire on the load of `grant`, pairs with the release in
+    /// [`Ticket::hand_over`]. `ticket` is never behind `grant`, so if `ticket`
+    /// equals the value read before, `grant` has not moved since: the lock is
+    /// free at the moment of the `cmpxchg`. (2^32 acquisitions between the
+    /// load and the `cmpxchg` would deceive it.)
+    #[inline(always)]
+    pub(super) fn draw_if_free(&self) -> Option<u32> {
+        let grant = self.grant.load_acquire();
+        // A look first: a failing cmpxchg would take the line from the owner.
+        if self.ticket.load_relaxed() != grant {
+            return None;
+        }
+        self.ticket
+            .cmpxchg_relaxed(grant, grant.wrapping_add(1))
+            .then_some(grant)
+    }
+
+    /// The owner and those who wait, or zero.
+    ///
+    /// `grant` first, with acquire, which pairs with the release in
+    /// [`Ticket::hand_over`]: the ticket that was handed over was given out
+    /// before, so the difference cannot be negative.
+    #[inline(always)]
+    pub(super) fn queue_length(&self) -> u32 {
+        let grant = self.grant.load_acquire();
+        self.ticket.load_relaxed().wrapping_sub(grant)
+    }
+}
+
+impl<W: World> RawLock<W> for Ticket<W::Word> {
+    const EXCLUDES: bool = true;
+    const FIFO: bool = true;
+
+    #[inline(always)]
+    fn lock(&self, _: &W) -> u32 {
+        let ticket = self.draw();
+        if self.distance_acquire(ticket) != 0 {
+            self.wait_for_grant(ticket);
+        }
+        ticket
+    }
+
+    #[inline(always)]
+    fn try_lock(&self, _: &W) -> Option<u32> {
+        self.draw_if_free()
+    }
+
+    #[inline(always)]
+    fn unlock(&self, _: &W, ticket: u32) {
+        self.hand_over(ticket);
+    }
+
+    #[inline(always)]
+    fn is_locked(&self) -> bool {
+        self.queue_length() != 0
+    }
+
+    #[inline(always)]
+    fn is_contended(&self) -> bool {
+        self.queue_length() > 1
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! TWA: a ticket lock augmented with a waiting array.
+
+use super::{RawLock, Ticket, Word, World};
+
+/// The slots of the waiting array, a power of two (the paper's `ArraySize`).
+pub const WAIT_ARRAY_SLOTS: u32 = 4096;
+
+/// A ticket lock whose waiters, but for the next [`LONG_TERM_THRESHOLD`](Twa),
+/// wait on slots of an array that all locks of a world share.
+///
+/// The words and their states are those of [`Ticket`].
+///
+/// # Promises
+///
+/// Exclusion and FIFO admission, as [`Ticket`]. A hash collision costs a waiter
+/// a look at `grant`, nothing else.
+///
+/// # Cost
+///
+/// Uncontended: one locked read-modify-write to acquire; one plain store and
+/// one locked increment to release. A release invalidates the line of `grant`
+/// in the caches of at most `LONG_TERM_THRESHOLD` waiters, and, after the
+/// handover, one slot.
+///
+/// # Source
+///
+/// Dice and Kogan, "TWA: Ticket Locks Augmented with a Waiting Array",
+/// Listing 1.1, lines 20 to 71. The paper's slots have 64 bits, these have 32:
+/// a waiter misses a notification if exactly 2^32 of them hit its slot between
+/// two looks of its own.
+#[repr(transparent)]
+pub struct Twa<C, const LONG_TERM_THRESHOLD: u32 = 1> {
+    ticket: Ticket<C>,
+}
+
+impl<C, const LONG_TERM_THRESHOLD: u32> Twa<C, LONG_TERM_THRESHOLD> {
+    /// A lock over two words that hold the same value: free. See
+    /// [`Ticket::new`].
+    pub const fn new(ticket: C, grant: C) -> Self {
+        Self {
+            ticket: Ticket::new(ticket, grant),
+        }
+    }
+
+    /// The slot in which the holder of `ticket` waits, long term.
+    ///
+    /// 127 is odd, so tickets of one lock reuse a slot only 4096 apart, also
+    /// across the wrap; neighbours lie in different 128-byte sectors. The
+    /// lock's address keeps locks with equal tickets apart.
+    #[inline(always)]
+    fn slot_index(&self, ticket: u32) -> u32 {
+        let address = core::ptr::from_ref(self) as usize as u32;
+        (ticket.wrapping_mul(127) ^ address) & (WAIT_ARRAY_SLOTS - 1)
+    }
+}
+
+impl<C: Word, const LONG_TERM_THRESHOLD: u32> Twa<C, LONG_TERM_THRESHOLD> {
+    /// Lines 43 to 61: waits, long term while `distance` tickets are served
+    /// first, then on `grant`.
+    #[cold]
+    fn wait<W: World<Word = C>>(&self, world: &W, ticket: u32, distance: u32) {
+        if distance > LONG_TERM_THRESHOLD {
+            self.wait_long_term(world.slot(self.slot_index(ticket)), ticket);
+        }
+        self.ticket.wait_for_grant(ticket);
+    }
+
+    /// Lines 45 to 53: waits until `ticket` is near.
+    ///
+    /// Every load of the slot is an acquire, and pairs with the notify's
+    /// release in `unlock`: whoever sees a notification sees the grant that was
+    /// stored before it. The slot is read before `grant` is read again, so a
+    /// grant that this look misses comes with a notification that the wait
+    /// below cannot miss. `grant` itself needs no ordering here; the waiter
+    /// acquires in `wait_for_grant`.
+    #[inline(always)]
+    fn wait_long_term(&self, slot: &C, ticket: u32) {
+        loop {
+            let seen = slot.load_acquire();
+            if self.ticket.distance_relaxed(ticket) <= LONG_TERM_THRESHOLD {
+                return;
+            }
+            slot.wait_acquire(|now| now != seen);
+        }
+    }
+}
+
+impl<W: World, const LONG_TERM_THRESHOLD: u32> RawLock<W> for Twa<W::Word, LONG_TERM_THRESHOLD> {
+    const EXCLUDES: bool = true;
+    const FIFO: bool = true;
+
+    #[inline(always)]
+    fn lock(&self, world: &W) -> u32 {
+        let ticket = self.ticket.draw();
+        let distance = self.ticket.distance_acquire(ticket);
+        if distance != 0 {
+            self.wait(world, ticket, distance);
+        }
+        ticket
+    }
+
+    #[inline(always)]
+    fn try_lock(&self, _: &W) -> Option<u32> {
+        self.ticket.draw_if_free()
+    }
+
+    #[inline(always)]
+    fn unlock(&self, world: &W, ticket: u32) {
+        let next = self.ticket.hand_over(ticket);
+        // The handover is done. Now whoever comes `LONG_TERM_THRESHOLD` after
+        // the next owner may come near. Release, pairs with the acquires in
+        // `wait_long_term`: the grant stored above is seen with it. A RMW,
+        // since other locks' notifications hit the slot too.
+        world
+            .slot(self.slot_index(next.wrapping_add(LONG_TERM_THRESHOLD)))
+            .inc_release();
+    }
+
+    #[inline(always)]
+    fn is_locked(&self) -> bool {
+        <Ticket<W::Word> as RawLock<W>>::is_locked(&self.ticket)
+    }
+
+    #[inline(always)]
+    fn is_contended(&self) -> bool {
+        <Ticket<W::Word> as RawLock<W>>::is_contended(&self.ticket)
+    }
+}

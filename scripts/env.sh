@@ -1,0 +1,88 @@
+# shellcheck shell=bash
+# Sourced by every script: where things are, how to say things, and how a
+# cached folder is made (beside, then renamed into place, under a lock).
+
+set -euo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/handover
+build=$top/build
+
+# Inside the root the clone and the cache stand at fixed places, so that what
+# one clone built (absolute paths in a kernel's O= tree) serves the next.
+in_top=/handover
+in_cache=/cache
+
+if [ -t 2 ]; then is_tty=1; else is_tty=; fi
+
+say() { printf '%s\n' "handover: $*" >&2; }
+die() {
+	printf '%s\n' "handover: error: $*" >&2
+	exit 1
+}
+
+# digest FILE... : a short key of the files' contents and names.
+digest() { (cd "$top" && sha256sum "$@" | sha256sum | cut -c1-12); }
+
+# cached NAME COMMAND... : prints the folder $cache/NAME. When it is not there,
+# runs COMMAND with a fresh folder beside it and a log's name as last arguments
+# and renames the folder into place. Two makes at once: the second waits.
+# COMMAND runs where bash ignores `set -e`: it chains its steps with &&.
+cached() {
+	local name=$1 dir=$cache/$1 log=$cache/log/$1.log
+	shift
+	if [ ! -d "$dir" ]; then
+		mkdir -p "$cache/log"
+		(
+			flock 9
+			[ ! -d "$dir" ] || exit 0
+			discard "$cache/.new-$name"
+			mkdir -p "$cache/.new-$name" &&
+				"$@" "$cache/.new-$name" "$log" &&
+				mv -T "$cache/.new-$name" "$dir"
+		) 9>"$cache/.lock-$name" >&2 || return 1
+	fi
+	printf '%s\n' "$dir"
+}
+
+# discard DIR... : removes what a root or a build left, read-only parts too.
+discard() {
+	local dir
+	for dir; do
+		[ -e "$dir" ] || continue
+		chmod -R u+rwX "$dir" 2>/dev/null || true
+		rm -rf "$dir"
+	done
+}
+
+# step WHAT LOG COMMAND... : runs COMMAND with its output in LOG, shows WHAT and
+# how far it is (seconds and the last line of the log), and the log's end when
+# it fails.
+step() {
+	local what=$1 log=$2 from=$SECONDS pid rc=0
+	shift 2
+	mkdir -p "$(dirname "$log")"
+	printf 'handover: %s ...\n' "$what" >&2
+	"$@" >"$log" 2>&1 </dev/null &
+	pid=$!
+	local next=30
+	while kill -0 "$pid" 2>/dev/null; do
+		read -r -t 1 <> <(:) || true
+		if [ -n "$is_tty" ]; then
+			printf '\r\033[K  %4d s  %.60s' $((SECONDS - from)) \
+				"$(tail -c 200 "$log" | tr -d '\r' | tail -n 1)" >&2
+		elif [ $((SECONDS - from)) -ge "$next" ]; then
+			next=$((next + 30))
+			printf '  %4d s  %.60s\n' $((SECONDS - from)) \
+				"$(tail -c 200 "$log" | tr -d '\r' | tail -n 1)" >&2
+		fi
+	done
+	wait "$pid" || rc=$?
+	[ -z "$is_tty" ] || printf '\r\033[K' >&2
+	if [ "$rc" -ne 0 ]; then
+		say "$what: failed (exit $rc); the end of $log:"
+		tail -n 25 "$log" >&2
+		return "$rc"
+	fi
+	say "$what: done in $((SECONDS - from)) s"
+}
