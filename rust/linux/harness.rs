@@ -147,6 +147,10 @@ impl Harness {
         let plan = self.base.with(words)?;
         inner.state = State::Running;
         inner.request = Some(plan);
+        inner.plan = plan;
+        inner.facts = None;
+        inner.stopped = false;
+        inner.outcomes.clear();
         drop(inner);
         self.wake.notify_all();
         Ok(())
@@ -155,11 +159,7 @@ impl Harness {
     /// Runs `plan` from its first run to its last, or until stopped.
     fn experiment(&self, plan: &Plan) {
         let facts = facts::gather(plan);
-        {
-            let mut inner = self.inner.lock();
-            inner.outcomes.clear();
-            (inner.plan, inner.facts, inner.stopped) = (*plan, Some(facts), false);
-        }
+        self.inner.lock().facts = Some(facts);
         pr_info!("--- Start of test: {}\n", facts);
         let control = Control::new(self, plan);
         let mut hung = false;

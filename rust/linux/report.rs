@@ -119,8 +119,8 @@ impl Display for Now<'_> {
 pub(crate) fn status(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
     let plan = &inner.plan;
     let state = match inner.state {
-        State::Idle if inner.facts.is_none() => "idle",
         State::Idle if inner.stopped => "stopped",
+        State::Idle if inner.outcomes.is_empty() => "idle",
         State::Idle => "done",
         State::Running => "running",
         State::Hung => "hung: a lock could not be stopped, the module stays",
