@@ -36,6 +36,7 @@ pub trait RawLock<W: World> {
     /// Whether somebody owns the lock, at some moment during the call.
     fn is_locked(&self) -> bool;
 
-    /// Whether somebody waits for the lock, at some moment during the call.
+    /// Whether somebody waits for the lock at some moment during the call, or
+    /// the lock changed hands during it.
     fn is_contended(&self) -> bool;
 }

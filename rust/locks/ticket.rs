@@ -13,7 +13,8 @@ use super::{RawLock, Word, World};
 /// | n + 1 | owned, n wait |
 ///
 /// Both words wrap; only their difference counts, which is at most the number
-/// of CPUs, or of threads where several run on one.
+/// of CPUs, or of threads where several run on one. (Read one after the other,
+/// while the lock changes hands, they may be further apart.)
 ///
 /// # Promises
 ///

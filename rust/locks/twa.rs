@@ -7,8 +7,8 @@ use super::{RawLock, Ticket, Word, World};
 /// The slots of the waiting array, a power of two (the paper's `ArraySize`).
 pub const WAIT_ARRAY_SLOTS: u32 = 4096;
 
-/// A ticket lock whose waiters, but for the next [`LONG_TERM_THRESHOLD`](Twa),
-/// wait on slots of an array that all locks of a world share.
+/// A ticket lock whose waiters, but for the next `LONG_TERM_THRESHOLD`, wait on
+/// slots of an array that all locks of a world share.
 ///
 /// The words and their states are those of [`Ticket`].
 ///
@@ -21,8 +21,9 @@ pub const WAIT_ARRAY_SLOTS: u32 = 4096;
 ///
 /// Uncontended: one locked read-modify-write to acquire; one plain store and
 /// one locked increment to release. A release invalidates the line of `grant`
-/// in the caches of at most `LONG_TERM_THRESHOLD` waiters, and, after the
-/// handover, one slot.
+/// in the caches of at most `LONG_TERM_THRESHOLD` waiters, and of those that
+/// have read it since the last release: one that has just arrived or been
+/// notified; and, after the handover, one slot.
 ///
 /// # Source
 ///

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! The locks alone: states, the wrap, the waiting array, admission.
+
+mod scripted;
+mod slots;
+mod states;
+mod threads;
+mod waiting;
+
+/// The wrap comes soon after a start here.
+const NEAR_WRAP: u32 = u32::MAX - 2;
