@@ -18,6 +18,9 @@ module: ## handover.ko against a kernel build tree with Rust, 7.2 or 7.3: KDIR=.
 check: ## formatting, lints, checkpatch, shellcheck; warnings are errors
 	@scripts/check
 
+bench: ## what an uncontended pair costs, and 1, 2, 4 writers, on both kernels
+	@scripts/bench
+
 clean: ## removes build/
 	@scripts/clean
 

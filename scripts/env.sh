@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # Sourced by every script: where things are, how to say things, and how a
 # cached folder is made (beside, then renamed into place, under a lock).
+# shellcheck disable=SC2034 # for those who source this
 
 set -euo pipefail
 
@@ -85,4 +86,14 @@ step() {
 		return "$rc"
 	fi
 	say "$what: done in $((SECONDS - from)) s"
+}
+
+# alone: from here on no other make works in this clone's build/.
+alone() {
+	mkdir -p "$build"
+	exec 8>"$build/.lock"
+	flock -n 8 || {
+		say "another make works in this clone; waiting for it"
+		flock 8
+	}
 }

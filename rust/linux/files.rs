@@ -4,7 +4,7 @@
 //! 0200). Every file is formatted under the harness's mutex in one go, so a
 //! reader in the middle of a run gets whole rows.
 
-use super::{harness::Harness, report, subject::LOCKS};
+use super::{bench, harness::Harness, report, subject::LOCKS};
 use kernel::{
     debugfs::Scope,
     fmt::{self, Formatter},
@@ -25,6 +25,7 @@ pub(crate) fn new(harness: Arc<Harness>) -> impl PinInit<Files> {
         dir.write_only_callback_file(c"control", harness, &control);
         dir.read_callback_file(c"status", harness, &status);
         dir.read_callback_file(c"results", harness, &results);
+        dir.read_callback_file(c"uncontended", harness, &uncontended);
         dir.read_callback_file(c"summary", harness, &summary);
         dir.read_callback_file(c"locks", harness, &locks);
     })
@@ -50,6 +51,10 @@ fn status(harness: &Arc<Harness>, f: &mut Formatter<'_>) -> fmt::Result {
 
 fn results(harness: &Arc<Harness>, f: &mut Formatter<'_>) -> fmt::Result {
     report::results(&harness.inner.lock(), f)
+}
+
+fn uncontended(harness: &Arc<Harness>, f: &mut Formatter<'_>) -> fmt::Result {
+    bench::results(&harness.inner.lock().samples, f)
 }
 
 fn summary(harness: &Arc<Harness>, f: &mut Formatter<'_>) -> fmt::Result {

@@ -4,8 +4,9 @@
 //! and its results.
 
 use super::{
+    bench::{self, Bench},
     facts::{self, Facts},
-    plan::Plan,
+    plan::{Kind, Plan},
     report,
     shim::{self, Thread},
     subject::Entry,
@@ -54,8 +55,26 @@ pub(crate) struct Inner {
     pub(crate) progress: Option<Progress>,
     /// Runs that are over, in order, of the experiment that runs or ran last.
     pub(crate) outcomes: KVVec<Outcome>,
+    /// The same for uncontended pairs.
+    pub(crate) samples: KVVec<bench::Sample>,
     /// Whether the experiment was stopped before its end.
     pub(crate) stopped: bool,
+}
+
+impl Inner {
+    /// Runs that are over.
+    pub(crate) fn ended(&self) -> u32 {
+        (self.outcomes.len() + self.samples.len()) as u32
+    }
+}
+
+/// What an experiment came to.
+#[derive(Default)]
+struct Verdict {
+    /// Some run failed a check.
+    failed: bool,
+    /// Some writer could not be stopped.
+    hung: bool,
 }
 
 /// The harness.
@@ -75,15 +94,17 @@ pub(crate) struct Harness {
 impl Harness {
     /// A harness whose first experiment is `plan`, if that asks for one.
     pub(crate) fn new(plan: Plan) -> Result<Arc<Self>> {
+        let active = plan.kind != Kind::None;
         let inner = Inner {
-            state: if plan.active { State::Running } else { State::Idle },
-            request: plan.active.then_some(plan),
+            state: if active { State::Running } else { State::Idle },
+            request: active.then_some(plan),
             control: None,
             exit: false,
             plan,
             facts: None,
             progress: None,
             outcomes: KVVec::new(),
+            samples: KVVec::new(),
             stopped: false,
         };
         Arc::pin_init(
@@ -151,6 +172,7 @@ impl Harness {
         inner.facts = None;
         inner.stopped = false;
         inner.outcomes.clear();
+        inner.samples.clear();
         drop(inner);
         self.wake.notify_all();
         Ok(())
@@ -162,52 +184,76 @@ impl Harness {
         self.inner.lock().facts = Some(facts);
         pr_info!("--- Start of test: {}\n", facts);
         let control = Control::new(self, plan);
-        let mut hung = false;
-        let mut failed = false;
-        'runs: for number in 1..=plan.runs {
-            // Interleaved, so that what disturbs one lock disturbs all.
-            for writers in plan.writers() {
-                for lock in plan.locks() {
-                    if control.stopping() {
-                        break 'runs;
-                    }
-                    let result = torture::run(plan, lock, writers, number, &control);
-                    let kept = result.and_then(|outcome| {
-                        hung |= outcome.hung;
-                        failed |= outcome.failures() != 0;
-                        if plan.verbose {
-                            report::print_run(&outcome);
-                        }
-                        let mut inner = self.inner.lock();
-                        inner.progress = None;
-                        Ok(inner.outcomes.push(outcome, GFP_KERNEL)?)
-                    });
-                    if let Err(error) = kept {
-                        pr_err!("{}: run {number} given up: {error:?}\n", lock.name);
-                        failed = true;
-                        break 'runs;
-                    }
-                    if hung {
-                        break 'runs;
-                    }
-                }
+        let verdict = match plan.kind {
+            Kind::Uncontended => self.uncontended(plan, &control),
+            _ => self.torture(plan, &control),
+        };
+        let (failed, hung) = match verdict {
+            Ok(verdict) => (verdict.failed, verdict.hung),
+            Err(error) => {
+                pr_err!("given up: {error:?}\n");
+                (true, false)
             }
-        }
+        };
 
         let mut inner = self.inner.lock();
         inner.progress = None;
         inner.stopped = control.stopping();
-        if plan.verbose {
+        if plan.verbose && plan.kind == Kind::Torture {
             report::print_summary(&inner);
         }
-        let ended = inner.outcomes.len() as u32;
+        let ended = inner.ended();
         let verdict = if failed { "FAILURE" } else { "SUCCESS" };
-        pr_info!("--- End of test: {verdict}: {ended} of {} runs\n", plan.total_runs());
+        pr_info!(
+            "--- End of test: {verdict}: {ended} of {} runs\n",
+            plan.total_runs()
+        );
         inner.state = if hung { State::Hung } else { State::Idle };
         // What was said to this experiment is not said to the next.
         if !inner.exit {
             self.stop.store_release(0);
         }
+    }
+
+    /// All runs of all points, checked and counted.
+    fn torture(&self, plan: &Plan, control: &Control<'_>) -> Result<Verdict> {
+        let mut verdict = Verdict::default();
+        for number in 1..=plan.runs {
+            // Interleaved, so that what disturbs one lock disturbs all.
+            for writers in plan.writers() {
+                for lock in plan.locks() {
+                    if control.stopping() || verdict.hung {
+                        return Ok(verdict);
+                    }
+                    let outcome = torture::run(plan, lock, writers, number, control)?;
+                    verdict.hung |= outcome.hung;
+                    verdict.failed |= outcome.failures() != 0;
+                    if plan.verbose {
+                        report::print_run(&outcome);
+                    }
+                    let mut inner = self.inner.lock();
+                    inner.progress = None;
+                    inner.outcomes.push(outcome, GFP_KERNEL)?;
+                }
+            }
+        }
+        Ok(verdict)
+    }
+
+    /// All runs of the uncontended pairs.
+    fn uncontended(&self, plan: &Plan, control: &Control<'_>) -> Result<Verdict> {
+        let bench = Bench::new()?;
+        for _ in 0..plan.runs {
+            if control.stopping() {
+                break;
+            }
+            let sample = bench.sample();
+            if plan.verbose {
+                bench::print(&sample);
+            }
+            self.inner.lock().samples.push(sample, GFP_KERNEL)?;
+        }
+        Ok(Verdict::default())
     }
 
     /// The control thread's life: requests, until the end.

@@ -1,19 +1,225 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! KUnit suites, one for each lock.
+//! KUnit suites, one for each lock. They use the locks as a driver would:
+//! [`TicketLock`](super::TicketLock) and [`TwaLock`](super::TwaLock), made by
+//! `new_ticket_lock!` and `new_twa_lock!`, held by guards.
+//!
+//! An assertion ends its thread where it stands and drops nothing, and in a
+//! thread other than the test's it only prints. So a case keeps what it sees,
+//! joins its threads and drops its guards, and then judges.
+//!
+//! Waiters spin with preemption off. Each thread has a CPU of its own, and a
+//! case that needs four CPUs fails where there are fewer. What waits for another
+//! thread, other than by a lock, gives up in the end.
+//!
+//! | file | what |
+//! |---|---|
+//! | `kunit.rs` | the suites |
+//! | `kunit/course.rs` | what contenders do, for every lock |
+//! | `kunit/tally.rs` | a world that counts its words' steps |
+//! | `kunit/team.rs` | kthreads that begin together and are joined |
+
+mod course;
+mod tally;
+mod team;
 
 use kernel::macros::kunit_tests;
 
 #[kunit_tests(handover_ticket)]
 mod ticket {
+    use super::{course, team::cpus};
     use crate::linux::new_ticket_lock;
     use kernel::prelude::*;
 
     #[test]
-    fn try_lock() -> Result {
-        let lock = KBox::pin_init(new_ticket_lock!(0u32), GFP_KERNEL)?;
-        let free = lock.try_lock().map(drop).is_some();
+    fn exclusion() -> Result {
+        let lock = KBox::pin_init(new_ticket_lock!(0), GFP_KERNEL)?;
+        let overlaps = course::exclude(&lock, cpus())?;
+        assert_eq!(overlaps, 0);
+        assert_eq!(*lock.lock(), cpus() * course::LAPS);
+        Ok(())
+    }
+
+    #[test]
+    fn try_lock_free() -> Result {
+        let lock = KBox::pin_init(new_ticket_lock!(7), GFP_KERNEL)?;
+        // Each guard is dropped at once.
+        let first = lock.try_lock().map(|guard| *guard);
+        let second = lock.try_lock().map(|guard| *guard);
+        assert_eq!(first, Some(7));
+        assert_eq!(second, Some(7));
+        Ok(())
+    }
+
+    #[test]
+    fn try_lock_held() -> Result {
+        let lock = KBox::pin_init(new_ticket_lock!(()), GFP_KERNEL)?;
+        let guard = lock.lock();
+        let held = lock.try_lock().is_some();
+        drop(guard);
+        let free = lock.try_lock().is_some();
+        assert!(!held);
         assert!(free);
+        Ok(())
+    }
+
+    #[test]
+    fn try_lock_contended() -> Result {
+        let lock = KBox::pin_init(new_ticket_lock!(()), GFP_KERNEL)?;
+        assert!(cpus() >= 3);
+        assert!(!course::try_beside_a_waiter(&lock)?);
+        Ok(())
+    }
+
+    #[test]
+    fn guard_drop() -> Result {
+        let lock = KBox::pin_init(new_ticket_lock!(1), GFP_KERNEL)?;
+        {
+            let mut guard = lock.lock();
+            *guard += 1;
+        }
+        // Allowed again: preemption is on. If it is not, the console says so.
+        course::sleep();
+        let seen = lock.try_lock().map(|guard| *guard);
+        assert_eq!(seen, Some(2));
+        Ok(())
+    }
+
+    #[test]
+    fn fifo() -> Result {
+        let lock = KBox::pin_init(new_ticket_lock!(course::Order::new()), GFP_KERNEL)?;
+        assert!(cpus() >= 4);
+        course::queue_up(&lock)?;
+        assert_eq!(lock.lock().ids(), [0, 1, 2, 3]);
+        Ok(())
+    }
+
+    #[test]
+    fn wrap() -> Result {
+        let lock = KBox::pin_init(new_ticket_lock!(course::Order::new()), GFP_KERNEL)?;
+        assert!(cpus() >= 4);
+        // Four tickets, two on each side of the wrap.
+        course::first_ticket(&lock, u32::MAX - 1);
+        course::queue_up(&lock)?;
+        assert_eq!(lock.lock().ids(), [0, 1, 2, 3]);
+        Ok(())
+    }
+
+    #[test]
+    fn four_contenders() -> Result {
+        let lock = KBox::pin_init(new_ticket_lock!(0), GFP_KERNEL)?;
+        assert!(cpus() >= 4);
+        // Nobody leaves before the other three wait.
+        course::crowd(&lock)?;
+        assert_eq!(*lock.lock(), 4 * course::CROWD_LAPS);
+        Ok(())
+    }
+}
+
+#[kunit_tests(handover_twa)]
+mod twa {
+    use super::{course, tally, team::cpus};
+    use crate::linux::new_twa_lock;
+    use kernel::prelude::*;
+
+    #[test]
+    fn exclusion() -> Result {
+        let lock = KBox::pin_init(new_twa_lock!(0), GFP_KERNEL)?;
+        let overlaps = course::exclude(&lock, cpus())?;
+        assert_eq!(overlaps, 0);
+        assert_eq!(*lock.lock(), cpus() * course::LAPS);
+        Ok(())
+    }
+
+    #[test]
+    fn try_lock_free() -> Result {
+        let lock = KBox::pin_init(new_twa_lock!(7), GFP_KERNEL)?;
+        // Each guard is dropped at once.
+        let first = lock.try_lock().map(|guard| *guard);
+        let second = lock.try_lock().map(|guard| *guard);
+        assert_eq!(first, Some(7));
+        assert_eq!(second, Some(7));
+        Ok(())
+    }
+
+    #[test]
+    fn try_lock_held() -> Result {
+        let lock = KBox::pin_init(new_twa_lock!(()), GFP_KERNEL)?;
+        let guard = lock.lock();
+        let held = lock.try_lock().is_some();
+        drop(guard);
+        let free = lock.try_lock().is_some();
+        assert!(!held);
+        assert!(free);
+        Ok(())
+    }
+
+    #[test]
+    fn try_lock_contended() -> Result {
+        let lock = KBox::pin_init(new_twa_lock!(()), GFP_KERNEL)?;
+        assert!(cpus() >= 3);
+        assert!(!course::try_beside_a_waiter(&lock)?);
+        Ok(())
+    }
+
+    #[test]
+    fn guard_drop() -> Result {
+        let lock = KBox::pin_init(new_twa_lock!(1), GFP_KERNEL)?;
+        {
+            let mut guard = lock.lock();
+            *guard += 1;
+        }
+        // Allowed again: preemption is on. If it is not, the console says so.
+        course::sleep();
+        let seen = lock.try_lock().map(|guard| *guard);
+        assert_eq!(seen, Some(2));
+        Ok(())
+    }
+
+    #[test]
+    fn fifo() -> Result {
+        let lock = KBox::pin_init(new_twa_lock!(course::Order::new()), GFP_KERNEL)?;
+        assert!(cpus() >= 4);
+        course::queue_up(&lock)?;
+        assert_eq!(lock.lock().ids(), [0, 1, 2, 3]);
+        Ok(())
+    }
+
+    #[test]
+    fn wrap() -> Result {
+        let lock = KBox::pin_init(new_twa_lock!(course::Order::new()), GFP_KERNEL)?;
+        assert!(cpus() >= 4);
+        // Four tickets, two on each side of the wrap.
+        course::first_ticket(&lock, u32::MAX - 1);
+        course::queue_up(&lock)?;
+        assert_eq!(lock.lock().ids(), [0, 1, 2, 3]);
+        Ok(())
+    }
+
+    #[test]
+    fn four_contenders() -> Result {
+        let lock = KBox::pin_init(new_twa_lock!(0), GFP_KERNEL)?;
+        assert!(cpus() >= 4);
+        // Nobody leaves before the other three wait: two of them long term.
+        course::crowd(&lock)?;
+        assert_eq!(*lock.lock(), 4 * course::CROWD_LAPS);
+        Ok(())
+    }
+
+    #[test]
+    fn long_term_waiting() -> Result {
+        assert!(cpus() >= 4);
+        let seen = tally::three_wait()?;
+        // While the owner stayed, one waited for its grant and two on the slot,
+        // and nobody was notified.
+        assert_eq!(seen.held.on_grant, 1);
+        assert_eq!(seen.held.on_slot, 2);
+        assert_eq!(seen.held.notified, 0);
+        // In the end every waiter came to wait for its grant, and each of the
+        // four releases notified.
+        assert_eq!(seen.end.on_grant, 3);
+        assert!(seen.end.on_slot >= 2);
+        assert_eq!(seen.end.notified, 4);
         Ok(())
     }
 }

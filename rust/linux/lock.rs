@@ -38,10 +38,13 @@ pub use new_twa_lock;
 /// A classic ticket spinlock.
 ///
 /// Promises exclusion and FIFO admission. Costs what
-/// [`Ticket`](crate::locks::Ticket) says, and preemption off and on. May be
-/// taken where a `SpinLock` may: it spins, never sleeps, and does not mask
-/// interrupts, so an interrupt handler must not take a lock that its CPU may
-/// hold or wait for.
+/// [`Ticket`](crate::locks::Ticket) says, and preemption off and on.
+///
+/// A lock of `raw_spinlock_t`'s kind, for lockdep too: it may be taken where a
+/// `SpinLock` may, and spins also under PREEMPT_RT, where a `SpinLock` may
+/// sleep; so under it no `SpinLock` may be taken, nor a `CondVar` waited for. It
+/// does not mask interrupts: an interrupt handler must not take a lock that its
+/// CPU may hold or wait for.
 pub type TicketLock<T> = Lock<T, TicketBackend>;
 
 /// A TWA spinlock: a ticket lock whose long-term waiters wait elsewhere.

@@ -10,13 +10,16 @@
 //! | `plan.rs` | an experiment's parameters, read and checked |
 //! | `writer.rs` | a writer's loop and the checks in it |
 //! | `torture.rs` | one run: start, measure, stop, judge |
+//! | `stall.rs` | the watchdog over a run's writers |
 //! | `harness.rs` | experiments: the control thread, its requests and results |
+//! | `bench.rs` | the uncontended pair |
 //! | `report.rs` | rows and tables, for dmesg and debugfs alike |
 //! | `facts.rs` | what a figure must be read with; which slow path spinlocks have |
 //! | `files.rs` | debugfs |
 //! | `kunit.rs` | KUnit suites |
 //! | `shim.c`, `shim.rs` | what Rust cannot reach, and its declarations |
 
+mod bench;
 mod facts;
 mod files;
 mod harness;
@@ -26,6 +29,7 @@ mod lock;
 mod plan;
 mod report;
 mod shim;
+mod stall;
 mod subject;
 mod torture;
 mod word;

@@ -6,10 +6,7 @@ use super::{
     shim,
     subject::{Entry, LOCKS},
 };
-use kernel::{
-    prelude::*,
-    str::CStr,
-};
+use kernel::{prelude::*, str::CStr};
 
 /// At most so many numbers of writers in one experiment.
 const MAX_POINTS: usize = 16;
@@ -74,8 +71,19 @@ pub(crate) struct Plan {
     pub(crate) checks: Checks,
     /// A writer that acquires nothing for so many seconds has stalled.
     pub(crate) stall_secs: u32,
-    /// Whether there is anything to do.
-    pub(crate) active: bool,
+    /// What kind of experiment it is.
+    pub(crate) kind: Kind,
+}
+
+/// The kinds of experiment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nothing: wait for a request.
+    None,
+    /// Writers on a lock, checked and counted.
+    Torture,
+    /// The uncontended pair of every lock, timed.
+    Uncontended,
 }
 
 /// A parameter: its name, what is allowed, and how it is set.
@@ -137,37 +145,58 @@ static KEYS: &[Key] = &[
     Key {
         name: "cs_steps",
         allowed: "0 to 1000000",
-        set: |plan, text| Some(plan.cs_steps = small(text, 0, 1_000_000)?),
+        set: |plan, text| {
+            plan.cs_steps = small(text, 0, 1_000_000)?;
+            Some(())
+        },
     },
     Key {
         name: "ncs_steps",
         allowed: "0 to 1000000",
-        set: |plan, text| Some(plan.ncs_steps = small(text, 0, 1_000_000)?),
+        set: |plan, text| {
+            plan.ncs_steps = small(text, 0, 1_000_000)?;
+            Some(())
+        },
     },
     Key {
         name: "duration",
         allowed: "0 (until stopped) to 86400 seconds",
-        set: |plan, text| Some(plan.duration = small(text, 0, 86_400)?),
+        set: |plan, text| {
+            plan.duration = small(text, 0, 86_400)?;
+            Some(())
+        },
     },
     Key {
         name: "runs",
         allowed: "1 to 1000",
-        set: |plan, text| Some(plan.runs = small(text, 1, 1000)?),
+        set: |plan, text| {
+            plan.runs = small(text, 1, 1000)?;
+            Some(())
+        },
     },
     Key {
         name: "stat_interval",
         allowed: "0 (none) to 3600 seconds",
-        set: |plan, text| Some(plan.stat_interval = small(text, 0, 3600)?),
+        set: |plan, text| {
+            plan.stat_interval = small(text, 0, 3600)?;
+            Some(())
+        },
     },
     Key {
         name: "verbose",
         allowed: "0 or 1",
-        set: |plan, text| Some(plan.verbose = small(text, 0, 1)? == 1),
+        set: |plan, text| {
+            plan.verbose = small(text, 0, 1)? == 1;
+            Some(())
+        },
     },
     Key {
         name: "seed",
         allowed: "0 (to be drawn) to 18446744073709551615",
-        set: |plan, text| Some(plan.seed = text.parse().ok()?),
+        set: |plan, text| {
+            plan.seed = text.parse().ok()?;
+            Some(())
+        },
     },
     Key {
         name: "checks",
@@ -190,15 +219,19 @@ static KEYS: &[Key] = &[
     Key {
         name: "stall_secs",
         allowed: "1 to 600 seconds",
-        set: |plan, text| Some(plan.stall_secs = small(text, 1, 600)?),
+        set: |plan, text| {
+            plan.stall_secs = small(text, 1, 600)?;
+            Some(())
+        },
     },
     Key {
         name: "experiment",
-        allowed: "torture or none",
+        allowed: "torture, uncontended or none",
         set: |plan, text| {
-            plan.active = match text {
-                "torture" => true,
-                "none" => false,
+            plan.kind = match text {
+                "torture" => Kind::Torture,
+                "uncontended" => Kind::Uncontended,
+                "none" => Kind::None,
                 _ => return None,
             };
             Some(())
@@ -223,7 +256,7 @@ impl Plan {
             seed: 0,
             checks: Checks::ALL,
             stall_secs: 10,
-            active: true,
+            kind: Kind::Torture,
         };
         for (index, _) in LOCKS.iter().enumerate().filter(|(_, lock)| lock.excludes) {
             plan.locks[plan.nlocks] = index as u8;
@@ -248,7 +281,10 @@ impl Plan {
     /// This plan, changed by `name=value` words separated by blanks.
     pub(crate) fn with(&self, words: &str) -> Result<Self> {
         let mut plan = *self;
-        plan.active = true;
+        // `insmod experiment=none` means that insmod starts none.
+        if plan.kind == Kind::None {
+            plan.kind = Kind::Torture;
+        }
         for word in words.split_ascii_whitespace() {
             let Some((name, value)) = word.split_once('=') else {
                 pr_err!("{word}: a word is name=value, with a name out of: {Names}; or stop\n");
@@ -292,7 +328,11 @@ impl Plan {
 
     /// All runs of the experiment.
     pub(crate) fn total_runs(&self) -> u32 {
-        self.runs * (self.nlocks * self.nwriters) as u32
+        match self.kind {
+            Kind::None => 0,
+            Kind::Torture => self.runs * (self.nlocks * self.nwriters) as u32,
+            Kind::Uncontended => self.runs,
+        }
     }
 }
 
@@ -316,8 +356,7 @@ pub(crate) fn from_parameters() -> Result<Plan> {
     let mut plan = Plan::new();
     for key in KEYS {
         // SAFETY: The name is valid for its length.
-        let value =
-            unsafe { shim::handover_param(key.name.as_ptr().cast(), key.name.len()) };
+        let value = unsafe { shim::handover_param(key.name.as_ptr().cast(), key.name.len()) };
         if value.is_null() {
             continue;
         }

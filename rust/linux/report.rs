@@ -120,13 +120,13 @@ pub(crate) fn status(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
     let plan = &inner.plan;
     let state = match inner.state {
         State::Idle if inner.stopped => "stopped",
-        State::Idle if inner.outcomes.is_empty() => "idle",
+        State::Idle if inner.ended() == 0 => "idle",
         State::Idle => "done",
         State::Running => "running",
         State::Hung => "hung: a lock could not be stopped, the module stays",
     };
     put!(f, "state: {state}\n")?;
-    put!(f, "runs: {} of {}\n", inner.outcomes.len(), plan.total_runs())?;
+    put!(f, "runs: {} of {}\n", inner.ended(), plan.total_runs())?;
     if let Some(progress) = &inner.progress {
         put!(f, "now: {}\n", Now { progress, plan })?;
     }
@@ -141,7 +141,8 @@ pub(crate) fn results(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
     put!(f, "{HEADER}\n")?;
     for outcome in inner.outcomes.iter() {
         let ns = outcome.ns;
-        put!(f,
+        put!(
+            f,
             "{},{},{},{}.{:06},{},{},{},{},{},{},{},{},{},{}\n",
             outcome.lock.name,
             outcome.writers,

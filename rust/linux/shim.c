@@ -16,6 +16,7 @@
 #include <linux/sched/task.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
+#include <linux/timer.h>
 #include <linux/utsname.h>
 #ifdef CONFIG_X86
 #include <asm/cpufeature.h>
@@ -24,47 +25,95 @@
 
 #include "shim.h"
 
-/*
- * The parameters: text, read by plan.rs, so that each complaint can name what
- * is allowed. X(name, description)
- */
-#define PARAMETERS(X) \
-	X(torture_type, "Locks: a name, a comma list, or all (debugfs handover/locks lists them)") \
-	X(nwriters_stress, "Writers: a number or a comma list; -1 for twice the CPUs") \
-	X(cs_steps, "Steps of the writer's PRNG in the critical section") \
-	X(ncs_steps, "Steps outside it are drawn uniformly from [0, ncs_steps)") \
-	X(duration, "Seconds a run; 0 runs until rmmod or stop") \
-	X(runs, "Runs of each lock and number of writers, interleaved") \
-	X(stat_interval, "Seconds between progress lines; 0 for none") \
-	X(verbose, "1 prints a line a run and the table, 0 only the end") \
-	X(seed, "Seed of the writers' PRNGs; 0 draws one and prints it") \
-	X(checks, "owner, counter, order, progress: a comma list, all or none") \
-	X(stall_secs, "Seconds without an acquisition after which a writer has stalled") \
-	X(experiment, "torture; or none: load, and wait for debugfs handover/control")
+/* The parameters: text, read by plan.rs, so that a complaint can name what is allowed. */
+static char *torture_type;
+module_param(torture_type, charp, 0444);
+MODULE_PARM_DESC(torture_type, "Locks: a name, a comma list, or all (debugfs handover/locks lists them)");
 
-#define DEFINE_PARAMETER(name, description) \
-	static char *name; \
-	module_param(name, charp, 0444); \
-	MODULE_PARM_DESC(name, description);
-PARAMETERS(DEFINE_PARAMETER)
+static char *nwriters_stress;
+module_param(nwriters_stress, charp, 0444);
+MODULE_PARM_DESC(nwriters_stress, "Writers: a number or a comma list; -1 for twice the CPUs");
+
+static char *cs_steps;
+module_param(cs_steps, charp, 0444);
+MODULE_PARM_DESC(cs_steps, "Steps of the writer's PRNG in the critical section");
+
+static char *ncs_steps;
+module_param(ncs_steps, charp, 0444);
+MODULE_PARM_DESC(ncs_steps, "Steps outside it are drawn uniformly from [0, ncs_steps)");
+
+static char *duration;
+module_param(duration, charp, 0444);
+MODULE_PARM_DESC(duration, "Seconds a run; 0 runs until rmmod or stop");
+
+static char *runs;
+module_param(runs, charp, 0444);
+MODULE_PARM_DESC(runs, "Runs of each lock and number of writers, interleaved");
+
+static char *stat_interval;
+module_param(stat_interval, charp, 0444);
+MODULE_PARM_DESC(stat_interval, "Seconds between progress lines; 0 for none");
+
+static char *verbose;
+module_param(verbose, charp, 0444);
+MODULE_PARM_DESC(verbose, "1 prints a line a run and the table, 0 only the end");
+
+static char *seed;
+module_param(seed, charp, 0444);
+MODULE_PARM_DESC(seed, "Seed of the writers' PRNGs; 0 draws one and prints it");
+
+static char *checks;
+module_param(checks, charp, 0444);
+MODULE_PARM_DESC(checks, "owner, counter, order, progress: a comma list, all or none");
+
+static char *stall_secs;
+module_param(stall_secs, charp, 0444);
+MODULE_PARM_DESC(stall_secs, "Seconds without an acquisition after which a writer has stalled");
+
+static char *experiment;
+module_param(experiment, charp, 0444);
+MODULE_PARM_DESC(experiment, "torture; uncontended: time lone pairs; none: wait for debugfs handover/control");
+
+static const struct {
+	const char *name;
+	char **value;
+} parameters[] = {
+	{ "torture_type", &torture_type },
+	{ "nwriters_stress", &nwriters_stress },
+	{ "cs_steps", &cs_steps },
+	{ "ncs_steps", &ncs_steps },
+	{ "duration", &duration },
+	{ "runs", &runs },
+	{ "stat_interval", &stat_interval },
+	{ "verbose", &verbose },
+	{ "seed", &seed },
+	{ "checks", &checks },
+	{ "stall_secs", &stall_secs },
+	{ "experiment", &experiment },
+};
 
 /* What was given for the parameter @key of @len bytes, or NULL. */
 const char *handover_param(const char *key, size_t len)
 {
-#define MATCH_PARAMETER(name, description) \
-	if (len == strlen(#name) && !memcmp(key, #name, len)) \
-		return name;
-	PARAMETERS(MATCH_PARAMETER)
+	for (int i = 0; i < ARRAY_SIZE(parameters); i++)
+		if (len == strlen(parameters[i].name) && !memcmp(key, parameters[i].name, len))
+			return *parameters[i].value;
 	return NULL;
 }
 
-/* On the locks' path: one call each, as _raw_spin_lock and _raw_spin_unlock. */
-void handover_preempt_disable(void)
+/*
+ * On the locks' path: one call each, as _raw_spin_lock and _raw_spin_unlock.
+ * They and bench.rs's loops share a page, whatever else the module grows to:
+ * under emulation a call across pages costs more, see docs/results.md.
+ */
+#define hot __section(".text.handover")
+
+hot __aligned(PAGE_SIZE) void handover_preempt_disable(void)
 {
 	preempt_disable();
 }
 
-void handover_preempt_enable(void)
+hot void handover_preempt_enable(void)
 {
 	preempt_enable();
 }
@@ -213,6 +262,35 @@ const char *handover_cpu_model(void)
 #else
 	return "";
 #endif
+}
+
+/*
+ * One watchdog: @fn(@arg) every @ms milliseconds, in softirq context, so also
+ * when every CPU spins with preemption off. Stopped means that it does not run.
+ */
+static void (*watchdog_fn)(void *arg);
+static void *watchdog_arg;
+static unsigned int watchdog_ms;
+
+static void watchdog_tick(struct timer_list *timer)
+{
+	watchdog_fn(watchdog_arg);
+	mod_timer(timer, jiffies + msecs_to_jiffies(watchdog_ms));
+}
+
+static DEFINE_TIMER(watchdog, watchdog_tick);
+
+void handover_watchdog_start(void (*fn)(void *arg), void *arg, unsigned int ms)
+{
+	watchdog_fn = fn;
+	watchdog_arg = arg;
+	watchdog_ms = ms;
+	mod_timer(&watchdog, jiffies + msecs_to_jiffies(ms));
+}
+
+void handover_watchdog_stop(void)
+{
+	timer_delete_sync(&watchdog);
 }
 
 /* Keeps the module from unloading; false if it is being unloaded already. */

@@ -34,6 +34,8 @@ u64 handover_steal_ns(void);
 const char *handover_release(void);
 bool handover_has_hypervisor(void);
 const char *handover_cpu_model(void);
+void handover_watchdog_start(void (*fn)(void *arg), void *arg, unsigned int ms);
+void handover_watchdog_stop(void);
 bool handover_pin_module(void);
 
 #endif

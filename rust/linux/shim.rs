@@ -53,6 +53,12 @@ extern "C" {
     pub(crate) fn handover_release() -> *const c_char;
     pub(crate) fn handover_has_hypervisor() -> bool;
     pub(crate) fn handover_cpu_model() -> *const c_char;
+    pub(crate) fn handover_watchdog_start(
+        function: unsafe extern "C" fn(*mut c_void),
+        arg: *mut c_void,
+        ms: c_uint,
+    );
+    pub(crate) fn handover_watchdog_stop();
     pub(crate) fn handover_pin_module() -> bool;
 }
 

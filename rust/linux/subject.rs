@@ -62,7 +62,7 @@ unsafe impl<R: SpinRaw + 'static> Subject for SpinBackend<R> {
     const FIFO: bool = <R as RawLock<Linux>>::FIFO;
 
     unsafe fn init(state: *mut Self::State) {
-        let (name, key) = class::<R>();
+        let (name, key) = class();
         // SAFETY: By this function's contract; name and key are static.
         unsafe { <Self as Backend>::init(state, name, key) };
     }
@@ -81,7 +81,7 @@ unsafe impl<R: SpinRaw + 'static> Subject for SpinBackend<R> {
 }
 
 /// A lock class for locks under torture, one for all of them.
-fn class<R>() -> (*const c_char, *mut lock_class_key) {
+fn class() -> (*const c_char, *mut lock_class_key) {
     (
         c"handover_torture".as_char_ptr(),
         kernel::static_lock_class!().as_ptr(),
@@ -197,8 +197,10 @@ impl Entry {
             name,
             about,
             excludes,
-            // SAFETY: The cell is big enough and nobody else uses it.
-            init: |cell| unsafe { S::init(cell.state::<S>()) },
+            init: |cell| {
+                // SAFETY: The cell is big enough and nobody else uses it.
+                unsafe { S::init(cell.state::<S>()) }
+            },
             writer: writer::writer::<S>,
         }
     }

@@ -6,6 +6,7 @@ use super::{
     harness::Control,
     plan::Plan,
     shim::{self, Thread},
+    stall::Watch,
     subject::{Entry, LockCell},
     word::Word,
     writer::{phase, Arena, Course, Guarded, Writer},
@@ -58,11 +59,16 @@ impl Outcome {
 }
 
 /// `count` in `ns` nanoseconds, as a rate a second; 0 for no time.
-fn per_second(count: u64, ns: u64) -> u64 {
+pub(crate) fn per_second(count: u64, ns: u64) -> u64 {
     count
         .saturating_mul(1_000_000)
         .checked_div(ns / 1000)
         .unwrap_or(0)
+}
+
+/// False once the run is to end: somebody asked, or somebody stalled.
+fn goes_on(watch: &Watch, control: &Control<'_>) -> bool {
+    !control.stopping() && !watch.any_stalled()
 }
 
 /// A run in progress.
@@ -72,10 +78,6 @@ struct Run<'a> {
     arena: KBox<Arena>,
     writers: KVVec<Writer>,
     threads: KVVec<Thread>,
-    /// When each writer was last seen to have acquired, and its total then.
-    seen: KVVec<(u64, u64)>,
-    /// Writers that stalled, each once.
-    stalled: KVVec<bool>,
 }
 
 /// Runs `lock` with `writers` writers. Fails with the kernel's error if a writer
@@ -88,12 +90,20 @@ pub(crate) fn run(
     control: &Control<'_>,
 ) -> Result<Outcome> {
     let mut run = Run::gather(plan, lock, writers, number)?;
+    // SAFETY: The writers stay until `run.end`; the watch is stopped before.
+    let mut watch = match unsafe { Watch::start(lock.name, plan, &run.writers) } {
+        Ok(watch) => watch,
+        Err(error) => {
+            run.end(false);
+            return Err(error);
+        }
+    };
     for thread in run.threads.iter() {
         thread.start();
     }
 
     run.enter(phase::WARM);
-    while !run.writers.iter().all(|writer| writer.total.read() > 0) && run.goes_on(control) {
+    while !run.writers.iter().all(|writer| writer.total.read() > 0) && goes_on(&watch, control) {
         shim::sleep_ms(1);
     }
 
@@ -105,12 +115,14 @@ pub(crate) fn run(
         0 => u64::MAX,
         seconds => from + u64::from(seconds) * 1000 * MS,
     };
-    while run.goes_on(control) {
+    while goes_on(&watch, control) {
         let now = shim::now_ns();
         if now >= until {
             break;
         }
-        control.progress(lock, writers, number, (now - from) / MS, || run.sum(|writer| writer.counted.read()));
+        control.progress(lock, writers, number, (now - from) / MS, || {
+            run.sum(|writer| writer.counted.read())
+        });
         shim::sleep_ms(((until - now).div_ceil(MS)).min(100) as u32);
     }
     let ns = shim::now_ns() - from;
@@ -119,7 +131,9 @@ pub(crate) fn run(
     let hung = !run.join(control);
     // SAFETY: No requirements.
     let steal_ns = unsafe { shim::handover_steal_ns() } - steal;
-    let outcome = run.judge(number, ns, steal_ns, hung);
+    // From here on nobody else looks at the writers.
+    watch.stop();
+    let outcome = run.judge(number, ns, steal_ns, hung, &watch);
     run.end(hung);
     Ok(outcome)
 }
@@ -150,15 +164,10 @@ impl<'a> Run<'a> {
             arena,
             writers: KVVec::with_capacity(count, GFP_KERNEL)?,
             threads: KVVec::with_capacity(count, GFP_KERNEL)?,
-            seen: KVVec::with_capacity(count, GFP_KERNEL)?,
-            stalled: KVVec::with_capacity(count, GFP_KERNEL)?,
         };
-        let now = shim::now_ns();
         for id in 1..=writers {
             run.writers
                 .push(Writer::new(&raw const *run.arena, id), GFP_KERNEL)?;
-            run.seen.push((now, 0), GFP_KERNEL)?;
-            run.stalled.push(false, GFP_KERNEL)?;
         }
         for writer in run.writers.iter() {
             // SAFETY: `lock.init` made the lock that `lock.writer` expects. The
@@ -195,40 +204,6 @@ impl<'a> Run<'a> {
         self.writers.iter().map(of).fold(0, u64::wrapping_add)
     }
 
-    /// Looks after the writers. False once the run is to end: somebody asked, or
-    /// nobody makes progress any more.
-    fn goes_on(&mut self, control: &Control<'_>) -> bool {
-        if control.stopping() {
-            return false;
-        }
-        self.watch();
-        !(self.plan.checks.progress() && self.stalled.iter().any(|&stalled| stalled))
-    }
-
-    /// Marks the writers that have stalled.
-    fn watch(&mut self) {
-        let now = shim::now_ns();
-        let patience = u64::from(self.plan.stall_secs) * 1000 * MS;
-        for (index, writer) in self.writers.iter().enumerate() {
-            let total = writer.total.read();
-            let (since, last) = self.seen[index];
-            if total != last {
-                self.seen[index] = (now, total);
-            } else if now.saturating_sub(since) > patience
-                && self.plan.checks.progress()
-                && !self.stalled[index]
-            {
-                self.stalled[index] = true;
-                pr_err!(
-                    "{}: writer {} has acquired nothing for {} s (after {total} acquisitions)\n",
-                    self.lock.name,
-                    writer.id,
-                    self.plan.stall_secs
-                );
-            }
-        }
-    }
-
     /// Acquire, pairs with the release of `done` at a writer's end.
     fn all_done(&self) -> bool {
         self.writers
@@ -252,7 +227,10 @@ impl<'a> Run<'a> {
                 .iter()
                 .filter(|writer| writer.done.load_acquire() == 0)
                 .count();
-            pr_err!("{}: {stuck} writers hang and cannot be stopped\n", self.lock.name);
+            pr_err!(
+                "{}: {stuck} writers hang and cannot be stopped\n",
+                self.lock.name
+            );
             if control.pin_module() {
                 return false;
             }
@@ -262,7 +240,7 @@ impl<'a> Run<'a> {
     }
 
     /// The verdict, once all writers are done or given up.
-    fn judge(&self, number: u32, ns: u64, steal_ns: u64, hung: bool) -> Outcome {
+    fn judge(&self, number: u32, ns: u64, steal_ns: u64, hung: bool, watch: &Watch) -> Outcome {
         let counted = || self.writers.iter().map(|writer| writer.counted.read());
         let sum = counted().sum::<u64>();
         let completed = self.arena.guarded.counter.read();
@@ -270,7 +248,7 @@ impl<'a> Run<'a> {
             .writers
             .iter()
             .enumerate()
-            .filter(|(index, writer)| self.stalled[*index] || writer.done.load_relaxed() == 0)
+            .filter(|(index, writer)| watch.stalled(*index) || writer.done.load_relaxed() == 0)
             .count() as u64;
         Outcome {
             lock: self.lock,

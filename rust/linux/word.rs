@@ -80,7 +80,7 @@ mod imp {
 /// | `load_acquire` | `smp_load_acquire()` | `READ_ONCE(); barrier()` |
 /// | `store_release` | `smp_store_release()` | `barrier(); WRITE_ONCE()` |
 /// | `fetch_inc_relaxed` | `atomic_fetch_add_relaxed(1)` | `lock xadd`, fully ordered |
-/// | `inc_release` | `atomic_fetch_add_release(1)`, value unused | `lock xadd`; `lock inc` orders the same |
+/// | `inc_release` | `atomic_fetch_add_release(1)`, value unused | `lock xadd`; `lock add` orders the same |
 /// | `cmpxchg_relaxed` | `atomic_try_cmpxchg_relaxed()` | `lock cmpxchg`, fully ordered |
 ///
 /// x86 is TSO: loads are not reordered with loads, stores not with stores, and a
@@ -162,7 +162,7 @@ mod imp {
         fn inc_release(&self) {
             // SAFETY: `self.0` is valid for reads and writes and aligned.
             unsafe {
-                asm!("lock inc dword ptr [{cell}]", cell = in(reg) self.0.get(),
+                asm!("lock add dword ptr [{cell}], 1", cell = in(reg) self.0.get(),
                      options(nostack));
             }
         }

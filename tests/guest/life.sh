@@ -1,4 +1,5 @@
 # Loading, unloading, hotplug: nothing hangs, nothing is left.
+# shellcheck source=tests/guest/tell.sh
 . /tell
 
 threads() { ps | grep -c '[h]andover_'; }

@@ -1,4 +1,5 @@
 # Every lock under every check; busted is found. Arguments: "LOCK ..." WRITERS.
+# shellcheck source=tests/guest/tell.sh
 . /tell
 
 # experiment SECONDS WORD... : load, run to the end, keep results, unload.

@@ -1,4 +1,5 @@
 # Parameters and debugfs: what is refused and how, control, status, results.
+# shellcheck source=tests/guest/tell.sh
 . /tell
 
 # refused PARAMETER VALUE : insmod fails with EINVAL, one line says why.
