@@ -30,18 +30,18 @@ digest() { (cd "$top" && sha256sum "$@" | sha256sum | cut -c1-12); }
 # and renames the folder into place. Two makes at once: the second waits.
 # COMMAND runs where bash ignores `set -e`: it chains its steps with &&.
 cached() {
-	local name=$1 dir=$cache/$1 log=$cache/log/$1.log
+	local entry=$1 dir=$cache/$1 log=$cache/log/$1.log
 	shift
 	if [ ! -d "$dir" ]; then
 		mkdir -p "$cache/log"
 		(
 			flock 9
 			[ ! -d "$dir" ] || exit 0
-			discard "$cache/.new-$name"
-			mkdir -p "$cache/.new-$name" &&
-				"$@" "$cache/.new-$name" "$log" &&
-				mv -T "$cache/.new-$name" "$dir"
-		) 9>"$cache/.lock-$name" >&2 || return 1
+			discard "$cache/.new-$entry"
+			mkdir -p "$cache/.new-$entry" &&
+				"$@" "$cache/.new-$entry" "$log" &&
+				mv -T "$cache/.new-$entry" "$dir"
+		) 9>"$cache/.lock-$entry" >&2 || return 1
 	fi
 	printf '%s\n' "$dir"
 }

@@ -110,7 +110,7 @@ fn time(pairs: impl FnOnce()) -> u64 {
     unsafe { shim::handover_cond_resched() };
     let from = shim::now_ns();
     pairs();
-    shim::now_ns() - from
+    shim::now_ns().saturating_sub(from)
 }
 
 /// `uncontended`: CSV, a row per lock and run.

@@ -2,66 +2,129 @@
 
 //! debugfs `handover/`: readable and writable by root alone (modes 0400 and
 //! 0200). Every file is formatted under the harness's mutex in one go, so a
-//! reader in the middle of a run gets whole rows.
+//! reader in the middle of a run gets whole rows. An open file keeps the module
+//! from unloading.
 
-use super::{bench, harness::Harness, report, subject::LOCKS};
+use super::{
+    bench,
+    harness::{Harness, Inner},
+    report,
+    shim::{self, FileOps},
+    subject::LOCKS,
+};
 use kernel::{
-    debugfs::Scope,
-    fmt::{self, Formatter},
+    ffi::{c_char, c_int, c_ulong, c_void},
+    fmt::{self, Display, Formatter},
     prelude::*,
+    seq_file::SeqFile,
+    seq_print,
     sync::Arc,
-    uaccess::UserSliceReader,
 };
 
+/// A readable file: its name, and what writes it.
+type File = (&'static CStr, fn(&Inner, &mut Formatter<'_>) -> fmt::Result);
+
+/// All readable files.
+const FILES: [File; 5] = [
+    (c"status", report::status),
+    (c"results", report::results),
+    (c"summary", report::summary),
+    (c"uncontended", |inner, f| bench::results(&inner.samples, f)),
+    (c"locks", |_, f| locks(f)),
+];
+
 /// The directory; it goes when this is dropped.
-pub(crate) type Files = Scope<Arc<Harness>>;
-
-/// The longest text that `control` takes.
-const MAX_COMMAND: usize = 512;
-
-/// Makes the directory and its files.
-pub(crate) fn new(harness: Arc<Harness>) -> impl PinInit<Files> {
-    Scope::dir(harness, c"handover", |harness, dir| {
-        dir.write_only_callback_file(c"control", harness, &control);
-        dir.read_callback_file(c"status", harness, &status);
-        dir.read_callback_file(c"results", harness, &results);
-        dir.read_callback_file(c"uncontended", harness, &uncontended);
-        dir.read_callback_file(c"summary", harness, &summary);
-        dir.read_callback_file(c"locks", harness, &locks);
-    })
+pub(crate) struct Files {
+    /// What the files call; at a fixed place.
+    _ops: KBox<FileOps>,
+    /// Keeps what they work on.
+    _harness: Arc<Harness>,
 }
 
-fn control(harness: &Arc<Harness>, reader: &mut UserSliceReader) -> Result {
-    let mut text = [0; MAX_COMMAND];
-    let text = text.get_mut(..reader.len()).ok_or_else(|| {
-        pr_err!("control: at most {MAX_COMMAND} bytes\n");
-        EINVAL
-    })?;
-    reader.read_slice(text)?;
-    let words = core::str::from_utf8(text).map_err(|_| {
+// SAFETY: The pointer in the operations is to the harness, which may be shared.
+unsafe impl Send for Files {}
+// SAFETY: As above; nothing here is changed.
+unsafe impl Sync for Files {}
+
+impl Files {
+    /// Makes the directory and its files.
+    pub(crate) fn new(harness: Arc<Harness>) -> Result<Self> {
+        let ops = FileOps {
+            arg: Arc::as_ptr(&harness).cast_mut().cast(),
+            show,
+            write,
+        };
+        let files = Self {
+            _ops: KBox::new(ops, GFP_KERNEL)?,
+            _harness: harness,
+        };
+        let mut names = [core::ptr::null(); FILES.len() + 1];
+        for (name, (file, _)) in names.iter_mut().zip(&FILES) {
+            *name = file.as_char_ptr();
+        }
+        // SAFETY: The operations, and the harness that they are given, stay until
+        // `drop` has removed the files. The names end with NULL; debugfs copies
+        // them.
+        unsafe { shim::handover_files_create(&raw const *files._ops, names.as_ptr()) };
+        Ok(files)
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        // SAFETY: Created in `new`.
+        unsafe { shim::handover_files_remove() };
+    }
+}
+
+/// A file's text.
+struct Text<'a> {
+    inner: &'a Inner,
+    write: fn(&Inner, &mut Formatter<'_>) -> fmt::Result,
+}
+
+impl Display for Text<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        (self.write)(self.inner, f)
+    }
+}
+
+/// Reads a file.
+///
+/// # Safety
+///
+/// `arg` must point to a [`Harness`], `seq` to a `seq_file` that is being shown.
+unsafe extern "C" fn show(arg: *mut c_void, seq: *mut c_void, id: c_ulong) -> c_int {
+    // SAFETY: By this function's contract.
+    let harness = unsafe { &*arg.cast::<Harness>() };
+    // SAFETY: By this function's contract.
+    let seq = unsafe { SeqFile::from_raw(seq.cast()) };
+    if let Some(&(_, write)) = FILES.get(id) {
+        let inner = &harness.inner.lock();
+        seq_print!(seq, "{}", Text { inner, write });
+    }
+    0
+}
+
+/// Writes `control`.
+///
+/// # Safety
+///
+/// `arg` must point to a [`Harness`], `text` to `len` bytes.
+unsafe extern "C" fn write(arg: *mut c_void, text: *const c_char, len: usize) -> c_int {
+    // SAFETY: By this function's contract.
+    let harness = unsafe { &*arg.cast::<Harness>() };
+    // SAFETY: By this function's contract.
+    let text = unsafe { core::slice::from_raw_parts(text.cast::<u8>(), len) };
+    let Ok(words) = core::str::from_utf8(text) else {
         pr_err!("control: not text\n");
-        EINVAL
-    })?;
-    harness.command(words)
+        return EINVAL.to_errno();
+    };
+    harness.command(words).map_or_else(Error::to_errno, |()| 0)
 }
 
-fn status(harness: &Arc<Harness>, f: &mut Formatter<'_>) -> fmt::Result {
-    report::status(&harness.inner.lock(), f)
-}
-
-fn results(harness: &Arc<Harness>, f: &mut Formatter<'_>) -> fmt::Result {
-    report::results(&harness.inner.lock(), f)
-}
-
-fn uncontended(harness: &Arc<Harness>, f: &mut Formatter<'_>) -> fmt::Result {
-    bench::results(&harness.inner.lock().samples, f)
-}
-
-fn summary(harness: &Arc<Harness>, f: &mut Formatter<'_>) -> fmt::Result {
-    report::summary(&harness.inner.lock(), f)
-}
-
-fn locks(_: &Arc<Harness>, f: &mut Formatter<'_>) -> fmt::Result {
+/// `locks`: what there is.
+fn locks(f: &mut Formatter<'_>) -> fmt::Result {
     for lock in LOCKS {
         report::put!(f, "{:<14} {}\n", lock.name, lock.about)?;
     }

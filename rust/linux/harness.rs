@@ -94,13 +94,14 @@ pub(crate) struct Harness {
 impl Harness {
     /// A harness whose first experiment is `plan`, if that asks for one.
     pub(crate) fn new(plan: Plan) -> Result<Arc<Self>> {
-        let active = plan.kind != Kind::None;
+        let first = plan.settle()?;
+        let active = first.kind != Kind::None;
         let inner = Inner {
             state: if active { State::Running } else { State::Idle },
-            request: active.then_some(plan),
+            request: active.then_some(first),
             control: None,
             exit: false,
-            plan,
+            plan: first,
             facts: None,
             progress: None,
             outcomes: KVVec::new(),
@@ -156,6 +157,9 @@ impl Harness {
     /// allowed. Nothing changes then.
     pub(crate) fn command(&self, words: &str) -> Result {
         let mut inner = self.inner.lock();
+        if inner.exit {
+            return Err(ESHUTDOWN);
+        }
         if words.trim() == "stop" {
             if inner.state == State::Running {
                 self.stop.store_release(1);
@@ -185,8 +189,9 @@ impl Harness {
         pr_info!("--- Start of test: {}\n", facts);
         let control = Control::new(self, plan);
         let verdict = match plan.kind {
+            Kind::None => Ok(Verdict::default()),
+            Kind::Torture => self.torture(plan, &control),
             Kind::Uncontended => self.uncontended(plan, &control),
-            _ => self.torture(plan, &control),
         };
         let (failed, hung) = match verdict {
             Ok(verdict) => (verdict.failed, verdict.hung),
@@ -225,15 +230,19 @@ impl Harness {
                     if control.stopping() || verdict.hung {
                         return Ok(verdict);
                     }
+                    // Room first: a verdict must not be lost for lack of it.
+                    self.inner.lock().outcomes.reserve(1, GFP_KERNEL)?;
                     let outcome = torture::run(plan, lock, writers, number, control)?;
+                    self.inner.lock().progress = None;
+                    let Some(outcome) = outcome else {
+                        return Ok(verdict);
+                    };
                     verdict.hung |= outcome.hung;
                     verdict.failed |= outcome.failures() != 0;
                     if plan.verbose {
                         report::print_run(&outcome);
                     }
-                    let mut inner = self.inner.lock();
-                    inner.progress = None;
-                    inner.outcomes.push(outcome, GFP_KERNEL)?;
+                    self.inner.lock().outcomes.push(outcome, GFP_KERNEL)?;
                 }
             }
         }
@@ -309,10 +318,17 @@ impl<'a> Control<'a> {
         self.harness.stop.load_acquire() != 0
     }
 
-    /// Keeps the module loaded for good. False if it is being unloaded.
+    /// Keeps the module loaded. False if it is being unloaded.
     pub(crate) fn pin_module(&self) -> bool {
         // SAFETY: No requirements.
         unsafe { shim::handover_pin_module() }
+    }
+
+    /// Takes back a successful [`Control::pin_module`]. Exit still waits for the
+    /// control thread, whose code this is.
+    pub(crate) fn unpin_module(&self) {
+        // SAFETY: Paired with `pin_module`.
+        unsafe { shim::handover_unpin_module() };
     }
 
     /// Publishes how far a run is.
@@ -334,7 +350,7 @@ impl<'a> Control<'a> {
         self.harness.inner.lock().progress = Some(progress);
         let now = shim::now_ns();
         let interval = u64::from(self.plan.stat_interval) * 1_000_000_000;
-        if interval != 0 && now - self.printed.get() >= interval {
+        if interval != 0 && now.saturating_sub(self.printed.get()) >= interval {
             self.printed.set(now);
             report::print_progress(&progress, self.plan);
         }

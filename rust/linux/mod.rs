@@ -46,9 +46,8 @@ use kernel::{prelude::*, sync::Arc};
 
 /// The module: an experiment that starts with it, and the files to start more.
 pub struct Module {
-    // Dropped first: once the files are gone nobody can ask for another
-    // experiment.
-    _files: Pin<KBox<Files>>,
+    /// Gone first at exit: then nobody can ask for another experiment.
+    files: Option<Files>,
     harness: Arc<Harness>,
 }
 
@@ -56,10 +55,10 @@ impl kernel::Module for Module {
     fn init(_: &'static ThisModule) -> Result<Self> {
         let plan = plan::from_parameters()?;
         let harness = Harness::new(plan)?;
-        let files = KBox::pin_init(files::new(harness.clone()), GFP_KERNEL)?;
+        let files = Files::new(harness.clone())?;
         harness.start()?;
         Ok(Self {
-            _files: files,
+            files: Some(files),
             harness,
         })
     }
@@ -67,6 +66,7 @@ impl kernel::Module for Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
+        self.files = None;
         self.harness.shut_down();
     }
 }

@@ -292,16 +292,33 @@ impl Plan {
             };
             plan.set(name, value)?;
         }
+        if plan.kind == Kind::None {
+            pr_err!("experiment=none: allowed here: torture, uncontended; or the word stop\n");
+            return Err(EINVAL);
+        }
         plan.settle()
     }
 
-    /// Draws what was left to be drawn.
-    fn settle(mut self) -> Result<Self> {
+    /// A plan to run: draws what was left to be drawn, counts the CPUs.
+    pub(crate) fn settle(mut self) -> Result<Self> {
+        let twice = 2 * shim::online_cpus();
+        for index in 0..self.nwriters {
+            if self.writers[index] < 0 {
+                self.writers[index] = i32::try_from(twice).unwrap_or(i32::MAX);
+            }
+            if self.writers[..index].contains(&self.writers[index]) {
+                let writers = self.writers[index];
+                pr_err!(
+                    "nwriters_stress={writers},{writers}: allowed: each number once; -1 is {twice}\n"
+                );
+                return Err(EINVAL);
+            }
+        }
         if self.seed == 0 {
             // SAFETY: No requirements.
             self.seed = unsafe { shim::handover_random() } | 1;
         }
-        if self.duration == 0 && (self.nlocks > 1 || self.nwriters > 1) {
+        if self.kind == Kind::Torture && self.duration == 0 && self.total_runs() > 1 {
             pr_notice!(
                 "duration=0: only {} with {} writers runs, until it is stopped\n",
                 self.locks().next().map_or("", |lock| lock.name),
@@ -323,7 +340,7 @@ impl Plan {
     pub(crate) fn writers(&self) -> impl Iterator<Item = u32> + '_ {
         self.writers[..self.nwriters]
             .iter()
-            .map(|&writers| u32::try_from(writers).unwrap_or_else(|_| 2 * shim::online_cpus()))
+            .filter_map(|&writers| u32::try_from(writers).ok())
     }
 
     /// All runs of the experiment.
@@ -351,7 +368,7 @@ impl kernel::fmt::Display for Names {
     }
 }
 
-/// The plan that `insmod`'s parameters ask for.
+/// The plan that `insmod`'s parameters ask for, not settled yet.
 pub(crate) fn from_parameters() -> Result<Plan> {
     let mut plan = Plan::new();
     for key in KEYS {
@@ -369,5 +386,5 @@ pub(crate) fn from_parameters() -> Result<Plan> {
         })?;
         plan.set(key.name, value.trim())?;
     }
-    plan.settle()
+    Ok(plan)
 }

@@ -57,7 +57,7 @@ pub(crate) fn print_run(outcome: &Outcome) {
     let failures = outcome.failures();
     let mark = if failures != 0 { "!!! " } else { "" };
     pr_info!(
-        "{}-torture: Writes:  Total: {}  Max/Min: {}/{} {}  Fail: {} {}({} writers, run {})\n",
+        "{}-torture: Writes:  Total: {}  Max/Min: {}/{} {}  Fail: {} {}({} writers, run {}, steal {} ms)\n",
         lock.name,
         acquisitions,
         max,
@@ -67,6 +67,7 @@ pub(crate) fn print_run(outcome: &Outcome) {
         mark,
         writers,
         run,
+        outcome.steal_ns / 1_000_000,
     );
     if failures != 0 {
         pr_err!(
@@ -182,7 +183,8 @@ struct Group {
 }
 
 impl Group {
-    /// The runs of `lock` with `writers` writers, if any is over.
+    /// The runs of `lock` with `writers` writers, if any is over (and there is
+    /// memory to sort them).
     fn of(inner: &Inner, lock: &'static Entry, writers: u32) -> Option<Self> {
         let runs = || {
             inner
@@ -191,27 +193,41 @@ impl Group {
                 .filter(move |o| core::ptr::eq(o.lock, lock) && o.writers == writers)
         };
         let count = runs().count();
-        let rates = || runs().map(Outcome::rate);
-        // The value that has as many below as above, without sorting: this is
-        // called under a mutex by a formatter that cannot fail to allocate.
-        let median = rates().find(|&rate| {
-            let below = rates().filter(|&other| other < rate).count();
-            let equal = rates().filter(|&other| other == rate).count();
-            below <= (count - 1) / 2 && (count - 1) / 2 < below + equal
-        })?;
+        let mut rates = KVVec::with_capacity(count, GFP_KERNEL).ok()?;
+        for outcome in runs() {
+            rates.push(outcome.rate(), GFP_KERNEL).ok()?;
+        }
+        insertion_sort(&mut rates);
+        let (&low, &high) = (rates.first()?, rates.last()?);
+        // The middle one, or between the two in the middle.
+        let (&under, &over) = (rates.get((count - 1) / 2)?, rates.get(count / 2)?);
+        let median = under / 2 + over / 2 + (under % 2 + over % 2) / 2;
         Some(Self {
             lock,
             writers,
             runs: count,
             median,
-            low: rates().min()?,
-            high: rates().max()?,
+            low,
+            high,
             spread: runs()
-                .map(|o| (o.max * 100).checked_div(o.min))
+                .map(|o| o.max.saturating_mul(100).checked_div(o.min))
                 .try_fold(0, |worst, spread| Some(spread?.max(worst))),
             jain_ppm: runs().map(|o| o.jain_ppm).min()?,
             failures: runs().map(Outcome::failures).fold(0, u64::saturating_add),
         })
+    }
+}
+
+/// Sorts some hundreds of numbers. (`core`'s sort brings panics that objtool
+/// does not know into a module.)
+fn insertion_sort(values: &mut [u64]) {
+    for end in 1..values.len() {
+        for right in (1..=end).rev() {
+            match values.get_mut(right - 1..=right) {
+                Some([a, b]) if *a > *b => core::mem::swap(a, b),
+                _ => break,
+            }
+        }
     }
 }
 
@@ -246,7 +262,8 @@ fn table(inner: &Inner, mut line: impl FnMut(fmt::Arguments<'_>)) {
             let Some(group) = Group::of(inner, lock, writers) else {
                 continue;
             };
-            let ratio = reference.map(|reference| group.median * 100 / reference);
+            let ratio = reference
+                .and_then(|reference| group.median.saturating_mul(100).checked_div(reference));
             line(fmt!(
                 "{:<14} {:>7} {:>4} {:>12} {:>12} {:>12} {:>6} {:>8} {:>6} {:>8}",
                 group.lock.name,
@@ -262,6 +279,8 @@ fn table(inner: &Inner, mut line: impl FnMut(fmt::Arguments<'_>)) {
             ));
         }
     }
+    let steal = inner.outcomes.iter().map(|o| o.steal_ns / 1_000_000);
+    line(fmt!("steal time: {} ms", steal.sum::<u64>()));
     line(fmt!(
         "median, min and max over the runs, in acquisitions a second; ratio: median to the kernel's lock (raw_spin_lock, else spin_lock); max/min among writers and Jain's index: the worst run's"
     ));

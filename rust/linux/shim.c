@@ -3,7 +3,10 @@
  * What Rust cannot reach in this kernel: preemption, lockdep maps, kthreads,
  * string parameters, raw spinlocks. No decisions here; shim.rs declares it all.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/cpumask.h>
+#include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/kernel_stat.h>
 #include <linux/kthread.h>
@@ -14,9 +17,12 @@
 #include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/timer.h>
+#include <linux/uaccess.h>
 #include <linux/utsname.h>
 #ifdef CONFIG_X86
 #include <asm/cpufeature.h>
@@ -201,8 +207,8 @@ void handover_cond_resched(void)
 
 void handover_sleep_ms(unsigned int ms)
 {
-	/* Interruptible: a long wait is no hung task. Kthreads get no signals. */
-	schedule_timeout_interruptible(msecs_to_jiffies(ms));
+	/* Idle: a long wait is no hung task, and kthread_stop() does not cut it short. */
+	schedule_timeout_idle(msecs_to_jiffies(ms));
 }
 
 u64 handover_now_ns(void)
@@ -266,8 +272,10 @@ const char *handover_cpu_model(void)
 
 /*
  * One watchdog: @fn(@arg) every @ms milliseconds, in softirq context, so also
- * when every CPU spins with preemption off. Stopped means that it does not run.
+ * when every CPU spins with preemption off (but for PREEMPT_RT, where softirqs
+ * are threads). Stopped means that it does not run.
  */
+static struct timer_list watchdog;
 static void (*watchdog_fn)(void *arg);
 static void *watchdog_arg;
 static unsigned int watchdog_ms;
@@ -278,23 +286,80 @@ static void watchdog_tick(struct timer_list *timer)
 	mod_timer(timer, jiffies + msecs_to_jiffies(watchdog_ms));
 }
 
-static DEFINE_TIMER(watchdog, watchdog_tick);
-
 void handover_watchdog_start(void (*fn)(void *arg), void *arg, unsigned int ms)
 {
 	watchdog_fn = fn;
 	watchdog_arg = arg;
 	watchdog_ms = ms;
+	timer_setup(&watchdog, watchdog_tick, 0);
 	mod_timer(&watchdog, jiffies + msecs_to_jiffies(ms));
 }
 
 void handover_watchdog_stop(void)
 {
-	timer_delete_sync(&watchdog);
+	timer_shutdown_sync(&watchdog);
 }
 
 /* Keeps the module from unloading; false if it is being unloaded already. */
 bool handover_pin_module(void)
 {
 	return try_module_get(THIS_MODULE);
+}
+
+void handover_unpin_module(void)
+{
+	module_put(THIS_MODULE);
+}
+
+/*
+ * debugfs, for root alone. The kernel's Rust binding leaves the owner of a file
+ * unset, so that a file held open outlives the module that it calls: here an
+ * open file keeps the module.
+ */
+static const struct handover_files *files;
+static struct dentry *files_dir;
+
+static int files_show(struct seq_file *seq, void *unused)
+{
+	return files->show(files->arg, seq, (unsigned long)seq->private);
+}
+DEFINE_SHOW_ATTRIBUTE(files);
+
+static ssize_t control_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
+{
+	char *text;
+	int err;
+
+	if (len > HANDOVER_MAX_COMMAND) {
+		pr_err("control: at most %u bytes\n", HANDOVER_MAX_COMMAND);
+		return -EINVAL;
+	}
+	text = memdup_user_nul(from, len);
+	if (IS_ERR(text))
+		return PTR_ERR(text);
+	err = files->write(files->arg, text, len);
+	kfree(text);
+	return err ? err : len;
+}
+
+static const struct file_operations control_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = control_write,
+};
+
+/* Makes handover/ with control and a file for each of @names, up to a NULL. */
+void handover_files_create(const struct handover_files *ops, const char *const *names)
+{
+	files = ops;
+	files_dir = debugfs_create_dir("handover", NULL);
+	debugfs_create_file("control", 0200, files_dir, NULL, &control_fops);
+	for (unsigned long i = 0; names[i]; i++)
+		debugfs_create_file(names[i], 0400, files_dir, (void *)i, &files_fops);
+}
+
+/* Returns when nobody is in a file any more. */
+void handover_files_remove(void)
+{
+	debugfs_remove(files_dir);
 }

@@ -6,6 +6,7 @@
 #include <linux/spinlock_types.h>
 
 struct lock_class_key;
+struct seq_file;
 struct lockdep_map;
 struct task_struct;
 
@@ -37,5 +38,19 @@ const char *handover_cpu_model(void);
 void handover_watchdog_start(void (*fn)(void *arg), void *arg, unsigned int ms);
 void handover_watchdog_stop(void);
 bool handover_pin_module(void);
+void handover_unpin_module(void);
+
+/* The longest text that control takes. */
+#define HANDOVER_MAX_COMMAND 512
+
+/* What the files of debugfs call: @show writes the file with number @id. */
+struct handover_files {
+	void *arg;
+	int (*show)(void *arg, struct seq_file *seq, unsigned long id);
+	int (*write)(void *arg, const char *text, size_t len);
+};
+
+void handover_files_create(const struct handover_files *ops, const char *const *names);
+void handover_files_remove(void);
 
 #endif

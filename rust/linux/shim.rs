@@ -7,7 +7,7 @@
 use kernel::bindings::{lock_class_key, lockdep_map};
 use kernel::{
     bindings::raw_spinlock,
-    ffi::{c_char, c_int, c_uint, c_void},
+    ffi::{c_char, c_int, c_uint, c_ulong, c_void},
 };
 
 /// A task, as far as Rust looks into it here.
@@ -60,9 +60,12 @@ extern "C" {
     );
     pub(crate) fn handover_watchdog_stop();
     pub(crate) fn handover_pin_module() -> bool;
+    pub(crate) fn handover_unpin_module();
+    pub(crate) fn handover_files_create(ops: *const FileOps, names: *const *const c_char);
+    pub(crate) fn handover_files_remove();
 }
 
-#[cfg(not(any(CONFIG_INLINE_SPIN_LOCK, CONFIG_INLINE_SPIN_UNLOCK)))]
+#[cfg(all(CONFIG_UNINLINE_SPIN_UNLOCK, not(CONFIG_INLINE_SPIN_LOCK)))]
 extern "C" {
     /// What `raw_spin_lock()` and `spin_lock()` are for a module.
     #[link_name = "_raw_spin_lock"]
@@ -72,12 +75,21 @@ extern "C" {
     pub(crate) fn raw_spin_unlock(lock: *mut raw_spinlock);
 }
 
-#[cfg(any(CONFIG_INLINE_SPIN_LOCK, CONFIG_INLINE_SPIN_UNLOCK))]
+#[cfg(not(all(CONFIG_UNINLINE_SPIN_UNLOCK, not(CONFIG_INLINE_SPIN_LOCK))))]
 extern "C" {
     #[link_name = "handover_raw_spin_lock"]
     pub(crate) fn raw_spin_lock(lock: *mut raw_spinlock);
     #[link_name = "handover_raw_spin_unlock"]
     pub(crate) fn raw_spin_unlock(lock: *mut raw_spinlock);
+}
+
+/// What the files of debugfs call (`struct handover_files`).
+#[repr(C)]
+pub(crate) struct FileOps {
+    pub(crate) arg: *mut c_void,
+    /// The second argument is a `struct seq_file`.
+    pub(crate) show: unsafe extern "C" fn(*mut c_void, *mut c_void, c_ulong) -> c_int,
+    pub(crate) write: unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_int,
 }
 
 /// A kthread that waits at its end for [`Thread::stop`].
@@ -133,7 +145,7 @@ pub(crate) fn await_stop() {
     unsafe { handover_kthread_await_stop() };
 }
 
-/// Sleeps for about `ms` milliseconds; a wake-up may cut it short.
+/// Sleeps for about `ms` milliseconds.
 pub(crate) fn sleep_ms(ms: u32) {
     // SAFETY: Called where sleeping is allowed: on kthreads and in module exit.
     unsafe { handover_sleep_ms(ms) };

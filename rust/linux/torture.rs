@@ -80,16 +80,17 @@ struct Run<'a> {
     threads: KVVec<Thread>,
 }
 
-/// Runs `lock` with `writers` writers. Fails with the kernel's error if a writer
-/// cannot be made; nothing is left then.
+/// Runs `lock` with `writers` writers. None if it was stopped before all writers
+/// ran, and nothing failed. Fails with the kernel's error if a writer cannot be
+/// made; nothing is left then.
 pub(crate) fn run(
     plan: &Plan,
     lock: &'static Entry,
     writers: u32,
     number: u32,
     control: &Control<'_>,
-) -> Result<Outcome> {
-    let mut run = Run::gather(plan, lock, writers, number)?;
+) -> Result<Option<Outcome>> {
+    let run = Run::gather(plan, lock, writers, number)?;
     // SAFETY: The writers stay until `run.end`; the watch is stopped before.
     let mut watch = match unsafe { Watch::start(lock.name, plan, &run.writers) } {
         Ok(watch) => watch,
@@ -103,39 +104,49 @@ pub(crate) fn run(
     }
 
     run.enter(phase::WARM);
-    while !run.writers.iter().all(|writer| writer.total.read() > 0) && goes_on(&watch, control) {
-        shim::sleep_ms(1);
-    }
-
+    let warm = run.warm_up(&watch, control);
     // SAFETY: No requirements.
     let steal = unsafe { shim::handover_steal_ns() };
-    let from = shim::now_ns();
-    run.enter(phase::MEASURE);
-    let until = match plan.duration {
-        0 => u64::MAX,
-        seconds => from + u64::from(seconds) * 1000 * MS,
-    };
-    while goes_on(&watch, control) {
-        let now = shim::now_ns();
-        if now >= until {
-            break;
+    let mut ns = 0;
+    if warm {
+        let from = run.enter(phase::MEASURE);
+        let until = match plan.duration {
+            0 => u64::MAX,
+            seconds => from.saturating_add(u64::from(seconds) * 1000 * MS),
+        };
+        while goes_on(&watch, control) {
+            let now = shim::now_ns();
+            if now >= until {
+                break;
+            }
+            let elapsed = now.saturating_sub(from) / MS;
+            control.progress(lock, writers, number, elapsed, || {
+                run.sum(|writer| writer.counted.read())
+            });
+            shim::sleep_ms(((until - now).div_ceil(MS)).min(100) as u32);
         }
-        control.progress(lock, writers, number, (now - from) / MS, || {
-            run.sum(|writer| writer.counted.read())
-        });
-        shim::sleep_ms(((until - now).div_ceil(MS)).min(100) as u32);
+        ns = run.enter(phase::STOP).saturating_sub(from);
+    } else {
+        run.enter(phase::STOP);
     }
-    let ns = shim::now_ns() - from;
-    run.enter(phase::STOP);
 
-    let hung = !run.join(control);
+    // Somebody who has not begun although nobody asked to end has stalled too.
+    let late = !warm && !control.stopping();
+    // If it hangs, the module must stay: from now on, so that no rmmod begins.
+    let pinned = (late || watch.any_stalled()) && control.pin_module();
+    let hung = !run.join(control, pinned);
     // SAFETY: No requirements.
-    let steal_ns = unsafe { shim::handover_steal_ns() } - steal;
+    let steal_ns = unsafe { shim::handover_steal_ns() }.saturating_sub(steal);
     // From here on nobody else looks at the writers.
     watch.stop();
-    let outcome = run.judge(number, ns, steal_ns, hung, &watch);
+    let outcome = run.judge(number, ns, steal_ns, hung, |index, writer| {
+        watch.stalled(index) || (late && writer.total.read() == 0)
+    });
     run.end(hung);
-    Ok(outcome)
+    if pinned && !hung {
+        control.unpin_module();
+    }
+    Ok((warm || outcome.failures() != 0).then_some(outcome))
 }
 
 impl<'a> Run<'a> {
@@ -194,10 +205,35 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
+    /// Begins a stage and says when. Nothing of this CPU's comes between the look
+    /// at the clock and the store.
+    ///
     /// Release, pairs with the acquire that writers gather with; later stages
     /// need no order, and those who look for them have none.
-    fn enter(&self, phase: u32) {
+    fn enter(&self, phase: u32) -> u64 {
+        // SAFETY: Paired with `preempt_enable` below.
+        unsafe { shim::handover_preempt_disable() };
+        let now = shim::now_ns();
         self.arena.course.phase.store_release(phase);
+        // SAFETY: Paired with `preempt_disable` above.
+        unsafe { shim::handover_preempt_enable() };
+        now
+    }
+
+    /// Waits until every writer has acquired once, but no longer than
+    /// `stall_secs`. False if that did not come about.
+    fn warm_up(&self, watch: &Watch, control: &Control<'_>) -> bool {
+        let patience = u64::from(self.plan.stall_secs) * 1000 * MS;
+        let from = shim::now_ns();
+        loop {
+            if self.writers.iter().all(|writer| writer.total.read() > 0) {
+                return true;
+            }
+            if !goes_on(watch, control) || shim::now_ns().saturating_sub(from) > patience {
+                return false;
+            }
+            shim::sleep_ms(1);
+        }
     }
 
     fn sum(&self, of: impl Fn(&Writer) -> u64) -> u64 {
@@ -211,15 +247,15 @@ impl<'a> Run<'a> {
             .all(|writer| writer.done.load_acquire() != 0)
     }
 
-    /// Waits for the writers to leave. False if some do not: then the module
-    /// can never be unloaded. While it is being unloaded there is no such way
-    /// out, and this waits.
-    fn join(&mut self, control: &Control<'_>) -> bool {
+    /// Waits for the writers to leave. False if some do not: then the module,
+    /// `pinned` before or here, can never be unloaded. While it is being unloaded
+    /// there is no such way out, and this waits.
+    fn join(&self, control: &Control<'_>, pinned: bool) -> bool {
         let patience = u64::from(self.plan.stall_secs) * 1000 * MS;
         let mut from = shim::now_ns();
         while !self.all_done() {
             shim::sleep_ms(1);
-            if shim::now_ns() - from <= patience {
+            if shim::now_ns().saturating_sub(from) <= patience {
                 continue;
             }
             let stuck = self
@@ -231,7 +267,7 @@ impl<'a> Run<'a> {
                 "{}: {stuck} writers hang and cannot be stopped\n",
                 self.lock.name
             );
-            if control.pin_module() {
+            if pinned || control.pin_module() {
                 return false;
             }
             from = shim::now_ns();
@@ -240,7 +276,14 @@ impl<'a> Run<'a> {
     }
 
     /// The verdict, once all writers are done or given up.
-    fn judge(&self, number: u32, ns: u64, steal_ns: u64, hung: bool, watch: &Watch) -> Outcome {
+    fn judge(
+        &self,
+        number: u32,
+        ns: u64,
+        steal_ns: u64,
+        hung: bool,
+        stalled: impl Fn(usize, &Writer) -> bool,
+    ) -> Outcome {
         let counted = || self.writers.iter().map(|writer| writer.counted.read());
         let sum = counted().sum::<u64>();
         let completed = self.arena.guarded.counter.read();
@@ -248,7 +291,7 @@ impl<'a> Run<'a> {
             .writers
             .iter()
             .enumerate()
-            .filter(|(index, writer)| watch.stalled(*index) || writer.done.load_relaxed() == 0)
+            .filter(|&(index, writer)| stalled(index, writer) || writer.done.load_relaxed() == 0)
             .count() as u64;
         Outcome {
             lock: self.lock,

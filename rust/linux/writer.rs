@@ -64,6 +64,13 @@ impl Prng {
         self.0
     }
 
+    /// Keeps the steps before and after on their side of this point.
+    #[inline(always)]
+    fn here(&mut self) {
+        // SAFETY: No instruction.
+        unsafe { core::arch::asm!("/* {0} */", inout(reg) self.0, options(nostack)) };
+    }
+
     #[inline(always)]
     fn steps(&mut self, n: u32) {
         for _ in 0..n {
@@ -229,13 +236,17 @@ fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
             }
             guarded.owner.write(me.id);
         }
-        if S::FIFO && checks.order() {
-            if guarded.next.read() != ticket {
+        if checks.order() {
+            // Read and written under every lock, so that all do the same work.
+            let next = guarded.next.read();
+            if S::FIFO && next != ticket {
                 bump(&me.order_failures);
             }
             guarded.next.write(ticket.wrapping_add(1));
         }
+        prng.here();
         prng.steps(cs_steps);
+        prng.here();
         if checks.owner() {
             if guarded.owner.read() != me.id {
                 bump(&me.owner_failures);

@@ -60,6 +60,18 @@ asked() {
 	left
 }
 
+# A file held open keeps the module; closed, it goes.
+held() {
+	insmod /handover.ko experiment=none || return 1
+	exec 3<$debug/results
+	! rmmod handover 2>/dev/null || { echo "removed under an open file"; return 1; }
+	read -r header <&3
+	exec 3<&-
+	case $header in lock,writers,*) ;; *) echo "read: $header"; return 1 ;; esac
+	rmmod handover || return 1
+	left
+}
+
 # $1 writers of each lock while CPUs come and go.
 hotplug() {
 	insmod /handover.ko torture_type=twa,ticket,raw_spin_lock nwriters_stress="$1" duration=4 runs=1 \
@@ -91,6 +103,7 @@ crowd() {
 verdict "50 reloads leave nothing" reloads
 verdict "20 removals in mid-run" removals
 verdict "removals with a request pending" asked
+verdict "an open file keeps the module" held
 verdict "64 writers on 4 CPUs" crowd
 verdict "CPU hotplug under 4 writers" hotplug 4
 verdict "CPU hotplug under 64 writers" hotplug 64

@@ -96,7 +96,7 @@ logged() {
 }
 
 for bad in torture_type=mcs torture_type=twa,twa torture_type= nwriters_stress=0 nwriters_stress=-2 \
-	nwriters_stress=1025 nwriters_stress=two nwriters_stress=1,,2 cs_steps=-1 cs_steps=1000001 \
+	nwriters_stress=1025 nwriters_stress=two nwriters_stress=1,,2 nwriters_stress=4,4 cs_steps=-1 cs_steps=1000001 \
 	ncs_steps=many ncs_steps=-1 duration=-1 duration=86401 runs=0 runs=1001 stat_interval=-1 \
 	stat_interval=3601 verbose=2 seed=-1 seed=18446744073709551616 checks=hope checks= \
 	stall_secs=0 stall_secs=601 experiment=yes; do
@@ -115,6 +115,7 @@ verdict "control: EBUSY, stop" busy
 verdict "control: duration=0" endless
 verdict "control refuses an unknown word" said "Invalid argument" "speed=9"
 verdict "control refuses a bad value" said "Invalid argument" "runs=2 duration=x"
+verdict "control refuses to do nothing" said "Invalid argument" "experiment=none"
 verdict "control refuses no word" said "Invalid argument" "faster"
 verdict "control refuses too much" said "Invalid argument" "$(head -c 600 /dev/zero | tr '\0' x)"
 rmmod handover || failed=1
