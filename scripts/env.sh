@@ -25,6 +25,12 @@ die() {
 # digest FILE... : a short key of the files' contents and names.
 digest() { (cd "$top" && sha256sum "$@" | sha256sum | cut -c1-12); }
 
+# host_digest : a key of what the host's tests are made from.
+host_digest() {
+	(cd "$top" && find Cargo.toml Cargo.lock rust/locks rust/model -type f | LC_ALL=C sort |
+		xargs sha256sum | sha256sum | cut -c1-16)
+}
+
 # cached NAME COMMAND... : prints the folder $cache/NAME. When it is not there,
 # runs COMMAND with a fresh folder beside it and a log's name as last arguments
 # and renames the folder into place. Two makes at once: the second waits.

@@ -2,6 +2,16 @@
 # shellcheck source=tests/guest/tell.sh
 . /tell
 
+# The kernel stops all CPUs once when it changes to this clock; with writers that
+# hang it would wait for them for ever, and so would everybody else.
+i=0
+until grep -q tsc /sys/devices/system/clocksource/clocksource0/current_clocksource &&
+	! grep -q early /sys/devices/system/clocksource/clocksource0/current_clocksource; do
+	i=$((i + 1))
+	[ $i -le 20 ] || { echo "no clocksource"; exit 6; }
+	sleep 1
+done
+
 insmod /handover.ko torture_type="$1" nwriters_stress=4 checks="$2" duration=3 runs=3 \
 	stall_secs=3 verbose=1 || exit 2
 i=0
