@@ -12,6 +12,9 @@ run: ## ticket, TWA and the kernel's own spinlock on a distribution kernel in QE
 test: ## every check that fits into 20 minutes; ends with 'N passed, N failed'
 	@scripts/test
 
+test-deep: ## make test, then the guest's other jobs on the stock kernel, and KUnit ten times
+	@scripts/test --deep
+
 module: ## handover.ko against a kernel build tree with Rust, 7.2 or 7.3: KDIR=...
 	@scripts/build-module "$(KDIR)"
 
