@@ -19,6 +19,7 @@ for file in results summary status; do
 	echo "@@ end"
 done
 failed=$(awk -F, 'NR > 1 && $8 != 0' results | wc -l)
+runs=$(sed -n 's/^runs: //p' status)
 state=$(sed -n 's/^state: //p' status)
 cd /
 if [ "$state" = done ]; then
@@ -26,3 +27,5 @@ if [ "$state" = done ]; then
 	[ ! -e /sys/kernel/debug/handover ] || { echo "debugfs entries are left"; exit 4; }
 fi
 [ "$failed" -eq 0 ] || exit 5
+# An experiment that was given up has rows without failures, or none.
+[ "$state" = done ] && [ "${runs% of *}" = "${runs#* of }" ] || { echo "state: $state, runs: $runs"; exit 6; }
