@@ -9,7 +9,7 @@ help: ## this list
 run: ## ticket, TWA and the kernel's own spinlock on a distribution kernel in QEMU
 	@scripts/run
 
-test: ## every check that fits into 20 minutes; ends with 'N passed, N failed'
+test: ## every check: minutes, once the two kernels it needs are built; ends with 'N passed, N failed'
 	@scripts/test
 
 test-deep: ## make test, then the guest's other jobs on the stock kernel, and KUnit ten times

@@ -94,12 +94,38 @@ step() {
 	say "$what: done in $((SECONDS - from)) s"
 }
 
-# alone: from here on no other make works in this clone's build/.
+# alone: from here on no other make works in this clone's build/. What this one
+# starts may.
 alone() {
+	[ "${HANDOVER_ALONE:-}" != "$build" ] || return 0
+	export HANDOVER_ALONE=$build
 	mkdir -p "$build"
 	exec 8>"$build/.lock"
 	flock -n 8 || {
 		say "another make works in this clone; waiting for it"
 		flock 8
 	}
+}
+
+# [LANES=n] lanes COMMAND... : runs COMMAND once with each line of the input as its
+# last argument, n at a time (one more than CPUs: a guest also sleeps); what one
+# printed is not mixed with another's, and they come in the input's order. Fails if
+# one failed.
+lanes() {
+	local dir item n=0 i rc=0 most=${LANES:-$(($(nproc) + 1))}
+	dir=$(mktemp -d)
+	while read -r item <&3; do
+		while [ "$(jobs -rp | wc -l)" -ge "$most" ]; do wait -n || true; done
+		("$@" "$item") >"$dir/$n" 3<&- &
+		echo $! >>"$dir/pids"
+		n=$((n + 1))
+	done 3< <(cat)
+	i=0
+	while [ $i -lt $n ]; do
+		wait "$(sed -n "$((i + 1))p" "$dir/pids")" || rc=1
+		cat "$dir/$i"
+		i=$((i + 1))
+	done
+	rm -rf "$dir"
+	return $rc
 }

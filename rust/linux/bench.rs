@@ -89,19 +89,24 @@ impl Bench {
         };
         // SAFETY: The cell is big enough for a raw spinlock, and nobody uses it.
         unsafe { shim::handover_raw_spin_init(bench.raw.raw_state()) };
-        bench.sample();
+        bench.sample(0);
         Ok(bench)
     }
 
-    /// One run of each lock, in the order of [`NAMES`].
-    pub(crate) fn sample(&self) -> Sample {
-        [
-            time(|| guarded_pairs(&self.twa.lock)),
-            time(|| guarded_pairs(&self.ticket.lock)),
-            // SAFETY: `new` initialised it.
-            time(|| unsafe { raw_pairs(self.raw.raw_state()) }),
-            time(|| guarded_pairs(&self.spin.lock)),
-        ]
+    /// One run of each lock, beginning with the one at `first`, counted around.
+    pub(crate) fn sample(&self, first: usize) -> Sample {
+        let mut sample = Sample::default();
+        for turn in first..first.saturating_add(NAMES.len()) {
+            let index = turn % NAMES.len();
+            sample[index] = match index {
+                0 => time(|| guarded_pairs(&self.twa.lock)),
+                1 => time(|| guarded_pairs(&self.ticket.lock)),
+                // SAFETY: `new` initialised it.
+                2 => time(|| unsafe { raw_pairs(self.raw.raw_state()) }),
+                _ => time(|| guarded_pairs(&self.spin.lock)),
+            };
+        }
+        sample
     }
 }
 

@@ -38,7 +38,27 @@ pub(crate) enum SlowPath {
 pub(crate) struct Facts {
     pub(crate) slow_path: SlowPath,
     cpus: u32,
+    isolated: u32,
     seed: u64,
+    /// KUnit cases that had run when it started, and how many ran meanwhile.
+    kunit_before: u32,
+    kunit_meanwhile: u32,
+}
+
+impl Facts {
+    /// To be called at the experiment's end: what disturbed it, is a fact too.
+    pub(crate) fn at_end(&mut self) {
+        self.kunit_meanwhile = kunit_cases().wrapping_sub(self.kunit_before);
+    }
+}
+
+/// KUnit cases of this module, those with kthreads, that have begun. Where a kernel runs them as it
+/// loads the module, they run beside the experiment that `insmod` starts.
+fn kunit_cases() -> u32 {
+    #[cfg(CONFIG_KUNIT = "y")]
+    return super::kunit::cases();
+    #[cfg(not(CONFIG_KUNIT = "y"))]
+    return 0;
 }
 
 /// Options that slow some lock down, or all: figures taken with them are void.
@@ -47,6 +67,11 @@ const VOID: &[(bool, &str)] = &[
     (cfg!(CONFIG_DEBUG_SPINLOCK), "DEBUG_SPINLOCK"),
     (cfg!(CONFIG_DEBUG_PREEMPT), "DEBUG_PREEMPT"),
     (cfg!(CONFIG_LOCK_STAT), "LOCK_STAT"),
+    (cfg!(CONFIG_LOCK_EVENT_COUNTS), "LOCK_EVENT_COUNTS"),
+    (
+        cfg!(CONFIG_QUEUED_SPINLOCKS_TRACE_CONTENDED_RELEASE),
+        "QUEUED_SPINLOCKS_TRACE_CONTENDED_RELEASE",
+    ),
     (cfg!(CONFIG_KASAN), "KASAN"),
     (cfg!(CONFIG_KCSAN), "KCSAN"),
     (cfg!(CONFIG_KMSAN), "KMSAN"),
@@ -74,10 +99,11 @@ impl Display for Facts {
         let text = |s: &'static CStr| s.to_str().unwrap_or("?").trim();
         put!(
             f,
-            "kernel={} RUST_INLINE_HELPERS={} cpus={} cpu=\"{}\" hypervisor_bit={} spinlock_slow_path={} voids=",
+            "kernel={} RUST_INLINE_HELPERS={} cpus={} isolated_cpus={} cpu=\"{}\" hypervisor_bit={} spinlock_slow_path={} voids=",
             text(release),
             inline_helpers,
             self.cpus,
+            self.isolated,
             text(cpu),
             u8::from(hypervisor),
             self.slow_path.name(),
@@ -86,6 +112,11 @@ impl Display for Facts {
         for (_, name) in VOID.iter().filter(|(on, _)| *on) {
             f.write_str(if first { "" } else { "," })?;
             f.write_str(name)?;
+            first = false;
+        }
+        if self.kunit_meanwhile != 0 {
+            f.write_str(if first { "" } else { "," })?;
+            f.write_str("KUNIT_RAN")?;
             first = false;
         }
         let none = if first { "none" } else { "" };
@@ -110,7 +141,11 @@ pub(crate) fn gather(plan: &Plan) -> Facts {
     Facts {
         slow_path: identify(),
         cpus: shim::online_cpus(),
+        // SAFETY: No requirements.
+        isolated: unsafe { shim::handover_isolated_cpus() },
         seed: plan.seed,
+        kunit_before: kunit_cases(),
+        kunit_meanwhile: 0,
     }
 }
 
@@ -229,6 +264,7 @@ unsafe extern "C" fn waiter(arg: *mut c_void) -> c_int {
     unsafe { shim::raw_spin_unlock(probe.state()) };
     // SAFETY: Paired with `preempt_disable` above.
     unsafe { shim::handover_preempt_enable() };
-    shim::await_stop();
+    // SAFETY: This is a kthread.
+    unsafe { shim::await_stop() };
     0
 }

@@ -13,6 +13,7 @@ use super::{
     subject::LOCKS,
 };
 use kernel::{
+    bindings::seq_file,
     ffi::{c_char, c_int, c_ulong, c_void},
     fmt::{self, Display, Formatter},
     prelude::*,
@@ -33,10 +34,10 @@ const FILES: [File; 5] = [
     (c"locks", |_, f| locks(f)),
 ];
 
-/// The directory; it goes when this is dropped.
+/// The directory, once it is shown; it goes when this is dropped.
 pub(crate) struct Files {
     /// What the files call; at a fixed place.
-    _ops: KBox<FileOps>,
+    ops: KBox<FileOps>,
     /// Keeps what they work on.
     _harness: Arc<Harness>,
 }
@@ -47,17 +48,22 @@ unsafe impl Send for Files {}
 unsafe impl Sync for Files {}
 
 impl Files {
-    /// Makes the directory and its files.
+    /// What the files need; there are none yet.
     pub(crate) fn new(harness: Arc<Harness>) -> Result<Self> {
         let ops = FileOps {
             arg: Arc::as_ptr(&harness).cast_mut().cast(),
             show,
             write,
         };
-        let files = Self {
-            _ops: KBox::new(ops, GFP_KERNEL)?,
+        Ok(Self {
+            ops: KBox::new(ops, GFP_KERNEL)?,
             _harness: harness,
-        };
+        })
+    }
+
+    /// Makes the directory and its files. The module's start must not fail after
+    /// this: an open file would not keep it then.
+    pub(crate) fn show(&self) {
         let mut names = [core::ptr::null(); FILES.len() + 1];
         for (name, (file, _)) in names.iter_mut().zip(&FILES) {
             *name = file.as_char_ptr();
@@ -65,14 +71,13 @@ impl Files {
         // SAFETY: The operations, and the harness that they are given, stay until
         // `drop` has removed the files. The names end with NULL; debugfs copies
         // them.
-        unsafe { shim::handover_files_create(&raw const *files._ops, names.as_ptr()) };
-        Ok(files)
+        unsafe { shim::handover_files_create((&raw const *self.ops).cast(), names.as_ptr()) };
     }
 }
 
 impl Drop for Files {
     fn drop(&mut self) {
-        // SAFETY: Created in `new`.
+        // SAFETY: Created in `show`, or not at all, which is no error.
         unsafe { shim::handover_files_remove() };
     }
 }
@@ -94,11 +99,11 @@ impl Display for Text<'_> {
 /// # Safety
 ///
 /// `arg` must point to a [`Harness`], `seq` to a `seq_file` that is being shown.
-unsafe extern "C" fn show(arg: *mut c_void, seq: *mut c_void, id: c_ulong) -> c_int {
+unsafe extern "C" fn show(arg: *mut c_void, seq: *mut seq_file, id: c_ulong) -> c_int {
     // SAFETY: By this function's contract.
     let harness = unsafe { &*arg.cast::<Harness>() };
     // SAFETY: By this function's contract.
-    let seq = unsafe { SeqFile::from_raw(seq.cast()) };
+    let seq = unsafe { SeqFile::from_raw(seq) };
     if let Some(&(_, write)) = FILES.get(id) {
         let inner = &harness.inner.lock();
         seq_print!(seq, "{}", Text { inner, write });

@@ -120,9 +120,14 @@ impl Harness {
     }
 
     /// Starts the control thread.
-    pub(crate) fn start(self: &Arc<Self>) -> Result {
+    ///
+    /// # Safety
+    ///
+    /// [`Harness::shut_down`] must be called before the harness goes.
+    pub(crate) unsafe fn start(self: &Arc<Self>) -> Result {
         // SAFETY: `control` expects a harness, which lives until `shut_down` has
-        // stopped the thread, and ends with `await_stop`.
+        // stopped the thread, by this function's contract; and ends with
+        // `await_stop`.
         let thread = unsafe {
             Thread::create(
                 control,
@@ -153,16 +158,18 @@ impl Harness {
 
     /// Asks for another experiment: `insmod`'s, changed by `words`; or `stop`.
     ///
-    /// EBUSY while one runs; EINVAL, and a line in the log, if the words are not
-    /// allowed. Nothing changes then.
+    /// EBUSY while one runs, and for everything once a lock hangs; EINVAL, and a
+    /// line in the log, if the words are not allowed. Nothing changes then.
     pub(crate) fn command(&self, words: &str) -> Result {
         let mut inner = self.inner.lock();
         if inner.exit {
             return Err(ESHUTDOWN);
         }
         if words.trim() == "stop" {
-            if inner.state == State::Running {
-                self.stop.store_release(1);
+            match inner.state {
+                State::Idle => {}
+                State::Running => self.stop.store_release(1),
+                State::Hung => return Err(EBUSY),
             }
             return Ok(());
         }
@@ -193,17 +200,22 @@ impl Harness {
             Kind::Torture => self.torture(plan, &control),
             Kind::Uncontended => self.uncontended(plan, &control),
         };
-        let (failed, hung) = match verdict {
-            Ok(verdict) => (verdict.failed, verdict.hung),
-            Err(error) => {
-                pr_err!("given up: {error:?}\n");
-                (true, false)
+        let Verdict { failed, hung } = verdict.unwrap_or_else(|error| {
+            pr_err!("given up: {error:?}\n");
+            Verdict {
+                failed: true,
+                hung: false,
             }
-        };
+        });
 
         let mut inner = self.inner.lock();
         inner.progress = None;
         inner.stopped = control.stopping();
+        if let Some(facts) = &mut inner.facts {
+            facts.at_end();
+        }
+        // Incomplete although nobody asked to end: nothing that can be called a success.
+        let failed = failed || (inner.ended() < plan.total_runs() && !inner.stopped);
         if plan.verbose && plan.kind == Kind::Torture {
             report::print_summary(&inner);
         }
@@ -226,7 +238,9 @@ impl Harness {
         for number in 1..=plan.runs {
             // Interleaved, so that what disturbs one lock disturbs all.
             for writers in plan.writers() {
-                for lock in plan.locks() {
+                // From one run to the next another lock is the first.
+                let first = number as usize - 1;
+                for lock in plan.locks_from(first) {
                     if control.stopping() || verdict.hung {
                         return Ok(verdict);
                     }
@@ -237,7 +251,7 @@ impl Harness {
                     let Some(outcome) = outcome else {
                         return Ok(verdict);
                     };
-                    verdict.hung |= outcome.hung;
+                    verdict.hung |= outcome.hung != 0;
                     verdict.failed |= outcome.failures() != 0;
                     if plan.verbose {
                         report::print_run(&outcome);
@@ -252,11 +266,11 @@ impl Harness {
     /// All runs of the uncontended pairs.
     fn uncontended(&self, plan: &Plan, control: &Control<'_>) -> Result<Verdict> {
         let bench = Bench::new()?;
-        for _ in 0..plan.runs {
+        for number in 0..plan.runs {
             if control.stopping() {
                 break;
             }
-            let sample = bench.sample();
+            let sample = bench.sample(number as usize);
             if plan.verbose {
                 bench::print(&sample);
             }
@@ -292,7 +306,8 @@ impl Harness {
 unsafe extern "C" fn control(arg: *mut c_void) -> c_int {
     // SAFETY: By this function's contract.
     unsafe { &*arg.cast::<Harness>() }.serve();
-    shim::await_stop();
+    // SAFETY: This is a kthread.
+    unsafe { shim::await_stop() };
     0
 }
 

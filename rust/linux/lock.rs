@@ -45,6 +45,11 @@ pub use new_twa_lock;
 /// sleep; so under it no `SpinLock` may be taken, nor a `CondVar` waited for. It
 /// does not mask interrupts: an interrupt handler must not take a lock that its
 /// CPU may hold or wait for.
+///
+/// Orders what the owners do: all of a section is seen by those that come after.
+/// To others it promises less than `spin_lock()` does outside x86: no
+/// `smp_mb__after_spinlock()`, and a release and a later acquire of another lock
+/// are not ordered for third parties. (On x86 the `lock xadd` is a full barrier.)
 pub type TicketLock<T> = Lock<T, TicketBackend>;
 
 /// A TWA spinlock: a ticket lock whose long-term waiters wait elsewhere.
@@ -100,8 +105,8 @@ pub struct SpinState<R> {
 }
 
 /// The backend of a spinlock made of `R`: preemption is off from before the
-/// ticket is taken until after the last step of the release, lockdep is told as
-/// `spin_lock()` tells it.
+/// ticket is taken until after the last step of the release; lockdep is told
+/// what `spin_lock()` tells it. (LOCK_STAT's contention events are not.)
 pub struct SpinBackend<R>(PhantomData<R>);
 
 impl<R> SpinBackend<R> {
@@ -152,8 +157,9 @@ unsafe impl<R: SpinRaw> Backend for SpinBackend<R> {
 
     #[inline(always)]
     unsafe fn lock(ptr: *mut Self::State) -> u32 {
-        // SAFETY: `ptr` points to an initialised state, which is only ever used
-        // by shared reference, by this function's contract.
+        // SAFETY: `ptr` points to an initialised state, by this function's
+        // contract. `Lock` keeps it in an `Opaque`, and whatever changes in it is
+        // a cell: shared references are all that there ever are to it.
         let state = unsafe { &*ptr };
         // SAFETY: Paired with `preempt_enable` in `unlock`.
         unsafe { shim::handover_preempt_disable() };

@@ -285,6 +285,12 @@ impl Plan {
         if plan.kind == Kind::None {
             plan.kind = Kind::Torture;
         }
+        if words.trim_ascii().is_empty() {
+            pr_err!(
+                "control: no word; a word is name=value, with a name out of: {Names}; or stop\n"
+            );
+            return Err(EINVAL);
+        }
         for word in words.split_ascii_whitespace() {
             let Some((name, value)) = word.split_once('=') else {
                 pr_err!("{word}: a word is name=value, with a name out of: {Names}; or stop\n");
@@ -334,6 +340,12 @@ impl Plan {
         self.locks[..self.nlocks]
             .iter()
             .filter_map(|&index| LOCKS.get(usize::from(index)))
+    }
+
+    /// The same, beginning with the one at `first`, counted around.
+    pub(crate) fn locks_from(&self, first: usize) -> impl Iterator<Item = &'static Entry> + '_ {
+        let first = first.checked_rem(self.nlocks).unwrap_or(0);
+        Iterator::chain(self.locks().skip(first), self.locks().take(first))
     }
 
     /// The numbers of writers, in order.

@@ -23,7 +23,7 @@ pub(super) use put;
 
 /// The columns of `results`.
 const HEADER: &str = "lock,writers,run,seconds,acquisitions,min,max,failures,\
-owner_failures,counter_failures,order_failures,progress_failures,jain,steal_ns";
+owner_failures,counter_failures,order_failures,progress_failures,hung,jain,steal_ns";
 
 /// Millionths, as a decimal fraction.
 struct Millionths(u64);
@@ -71,12 +71,13 @@ pub(crate) fn print_run(outcome: &Outcome) {
     );
     if failures != 0 {
         pr_err!(
-            "{}: failures: owner {}, counter {}, order {}, progress {}\n",
+            "{}: failures: owner {}, counter {}, order {}, progress {}, hung {}\n",
             lock.name,
             outcome.owner_failures,
             outcome.counter_failures,
             outcome.order_failures,
             outcome.progress_failures,
+            outcome.hung,
         );
     }
 }
@@ -103,16 +104,19 @@ impl Display for Now<'_> {
         } = self.progress;
         put!(
             f,
-            "{} with {} writers, run {} of {}: {}.{:03} of {} s, {} acquisitions",
+            "{} with {} writers, run {} of {}: {}.{:03} s",
             lock.name,
             writers,
             run,
             self.plan.runs,
             elapsed_ms / 1000,
             elapsed_ms % 1000,
-            self.plan.duration,
-            acquisitions,
-        )
+        )?;
+        // 0 is until it is stopped.
+        if self.plan.duration != 0 {
+            put!(f, " of {} s", self.plan.duration)?;
+        }
+        put!(f, ", {acquisitions} acquisitions")
     }
 }
 
@@ -144,7 +148,7 @@ pub(crate) fn results(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
         let ns = outcome.ns;
         put!(
             f,
-            "{},{},{},{}.{:06},{},{},{},{},{},{},{},{},{},{}\n",
+            "{},{},{},{}.{:06},{},{},{},{},{},{},{},{},{},{},{}\n",
             outcome.lock.name,
             outcome.writers,
             outcome.run,
@@ -158,6 +162,7 @@ pub(crate) fn results(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
             outcome.counter_failures,
             outcome.order_failures,
             outcome.progress_failures,
+            outcome.hung,
             Millionths(outcome.jain_ppm),
             outcome.steal_ns,
         )?;
@@ -210,7 +215,7 @@ impl Group {
             low,
             high,
             spread: runs()
-                .map(|o| o.max.saturating_mul(100).checked_div(o.min))
+                .map(|o| rounded(o.max.saturating_mul(100), o.min))
                 .try_fold(0, |worst, spread| Some(spread?.max(worst))),
             jain_ppm: runs().map(|o| o.jain_ppm).min()?,
             failures: runs().map(Outcome::failures).fold(0, u64::saturating_add),
@@ -263,7 +268,7 @@ fn table(inner: &Inner, mut line: impl FnMut(fmt::Arguments<'_>)) {
                 continue;
             };
             let ratio = reference
-                .and_then(|reference| group.median.saturating_mul(100).checked_div(reference));
+                .and_then(|reference| rounded(group.median.saturating_mul(100), reference));
             line(fmt!(
                 "{:<14} {:>7} {:>4} {:>12} {:>12} {:>12} {:>6} {:>8} {:>6} {:>8}",
                 group.lock.name,
@@ -274,7 +279,7 @@ fn table(inner: &Inner, mut line: impl FnMut(fmt::Arguments<'_>)) {
                 group.high,
                 Hundredths(ratio),
                 Hundredths(group.spread),
-                Hundredths(Some(group.jain_ppm / 10_000)),
+                Hundredths(rounded(group.jain_ppm, 10_000)),
                 group.failures
             ));
         }
@@ -284,6 +289,11 @@ fn table(inner: &Inner, mut line: impl FnMut(fmt::Arguments<'_>)) {
     line(fmt!(
         "median, min and max over the runs, in acquisitions a second; ratio: median to the kernel's lock (raw_spin_lock, else spin_lock); max/min among writers and Jain's index: the worst run's"
     ));
+}
+
+/// `a / b`, rounded half up; none if `b` is 0.
+fn rounded(a: u64, b: u64) -> Option<u64> {
+    a.saturating_add(b / 2).checked_div(b)
 }
 
 /// Hundredths as a decimal fraction, or a dash.

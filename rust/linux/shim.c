@@ -16,6 +16,7 @@
 #include <linux/preempt.h>
 #include <linux/random.h>
 #include <linux/sched.h>
+#include <linux/sched/isolation.h>
 #include <linux/sched/task.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -26,7 +27,6 @@
 #include <linux/utsname.h>
 #ifdef CONFIG_X86
 #include <asm/cpufeature.h>
-#include <asm/hypervisor.h>
 #endif
 
 #include "shim.h"
@@ -112,14 +112,14 @@ const char *handover_param(const char *key, size_t len)
  * They and bench.rs's loops share a page, whatever else the module grows to:
  * under emulation a call across pages costs more, see docs/results.md.
  */
-#define hot __section(".text.handover")
+#define __handover_hot __section(".text.handover")
 
-hot __aligned(PAGE_SIZE) void handover_preempt_disable(void)
+__handover_hot __aligned(PAGE_SIZE) void handover_preempt_disable(void)
 {
 	preempt_disable();
 }
 
-hot void handover_preempt_enable(void)
+__handover_hot void handover_preempt_enable(void)
 {
 	preempt_enable();
 }
@@ -143,7 +143,7 @@ void handover_lockdep_release(struct lockdep_map *map)
 
 void handover_lockdep_assert_held(struct lockdep_map *map)
 {
-	WARN_ON_ONCE(debug_locks && lock_is_held(map) == LOCK_STATE_NOT_HELD);
+	WARN_ON(debug_locks && lock_is_held(map) == LOCK_STATE_NOT_HELD);
 }
 #endif
 
@@ -221,9 +221,15 @@ u64 handover_random(void)
 	return get_random_u64();
 }
 
+/* CPUs that kthreads run on unless they are bound: not the isolated ones. */
 unsigned int handover_online_cpus(void)
 {
-	return num_online_cpus();
+	return cpumask_weight_and(cpu_online_mask, housekeeping_cpumask(HK_TYPE_DOMAIN));
+}
+
+unsigned int handover_isolated_cpus(void)
+{
+	return num_online_cpus() - handover_online_cpus();
 }
 
 /* An online CPU other than the caller's, or -1. */
@@ -272,8 +278,8 @@ const char *handover_cpu_model(void)
 
 /*
  * One watchdog: @fn(@arg) every @ms milliseconds, in softirq context, so also
- * when every CPU spins with preemption off (but for PREEMPT_RT, where softirqs
- * are threads). Stopped means that it does not run.
+ * when every CPU spins with preemption off (but for PREEMPT_RT and threadirqs,
+ * where softirqs are threads). Stopped means that it does not run.
  */
 static struct timer_list watchdog;
 static void (*watchdog_fn)(void *arg);

@@ -30,6 +30,7 @@ void handover_sleep_ms(unsigned int ms);
 u64 handover_now_ns(void);
 u64 handover_random(void);
 unsigned int handover_online_cpus(void);
+unsigned int handover_isolated_cpus(void);
 int handover_other_cpu(void);
 u64 handover_steal_ns(void);
 const char *handover_release(void);

@@ -6,7 +6,7 @@
 #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
 use kernel::bindings::{lock_class_key, lockdep_map};
 use kernel::{
-    bindings::raw_spinlock,
+    bindings::{raw_spinlock, seq_file},
     ffi::{c_char, c_int, c_uint, c_ulong, c_void},
 };
 
@@ -48,6 +48,7 @@ extern "C" {
     pub(crate) fn handover_now_ns() -> u64;
     pub(crate) fn handover_random() -> u64;
     pub(crate) fn handover_online_cpus() -> c_uint;
+    pub(crate) fn handover_isolated_cpus() -> c_uint;
     pub(crate) fn handover_other_cpu() -> c_int;
     pub(crate) fn handover_steal_ns() -> u64;
     pub(crate) fn handover_release() -> *const c_char;
@@ -61,11 +62,17 @@ extern "C" {
     pub(crate) fn handover_watchdog_stop();
     pub(crate) fn handover_pin_module() -> bool;
     pub(crate) fn handover_unpin_module();
-    pub(crate) fn handover_files_create(ops: *const FileOps, names: *const *const c_char);
+    /// `ops` is a [`FileOps`]. (Named so, it would not do: a `seq_file` has
+    /// members without a size on some kernels.)
+    pub(crate) fn handover_files_create(ops: *const c_void, names: *const *const c_char);
     pub(crate) fn handover_files_remove();
 }
 
-#[cfg(all(CONFIG_UNINLINE_SPIN_UNLOCK, not(CONFIG_INLINE_SPIN_LOCK)))]
+#[cfg(all(
+    any(CONFIG_SMP, CONFIG_DEBUG_SPINLOCK),
+    CONFIG_UNINLINE_SPIN_UNLOCK,
+    not(CONFIG_INLINE_SPIN_LOCK)
+))]
 extern "C" {
     /// What `raw_spin_lock()` and `spin_lock()` are for a module.
     #[link_name = "_raw_spin_lock"]
@@ -75,7 +82,11 @@ extern "C" {
     pub(crate) fn raw_spin_unlock(lock: *mut raw_spinlock);
 }
 
-#[cfg(not(all(CONFIG_UNINLINE_SPIN_UNLOCK, not(CONFIG_INLINE_SPIN_LOCK))))]
+#[cfg(not(all(
+    any(CONFIG_SMP, CONFIG_DEBUG_SPINLOCK),
+    CONFIG_UNINLINE_SPIN_UNLOCK,
+    not(CONFIG_INLINE_SPIN_LOCK)
+)))]
 extern "C" {
     #[link_name = "handover_raw_spin_lock"]
     pub(crate) fn raw_spin_lock(lock: *mut raw_spinlock);
@@ -87,8 +98,7 @@ extern "C" {
 #[repr(C)]
 pub(crate) struct FileOps {
     pub(crate) arg: *mut c_void,
-    /// The second argument is a `struct seq_file`.
-    pub(crate) show: unsafe extern "C" fn(*mut c_void, *mut c_void, c_ulong) -> c_int,
+    pub(crate) show: unsafe extern "C" fn(*mut c_void, *mut seq_file, c_ulong) -> c_int,
     pub(crate) write: unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_int,
 }
 
@@ -140,8 +150,12 @@ impl Thread {
 }
 
 /// A kthread's last step: sleeps until it is stopped.
-pub(crate) fn await_stop() {
-    // SAFETY: Called on a kthread.
+///
+/// # Safety
+///
+/// The caller must be a kthread.
+pub(crate) unsafe fn await_stop() {
+    // SAFETY: By this function's contract.
     unsafe { handover_kthread_await_stop() };
 }
 
@@ -157,7 +171,7 @@ pub(crate) fn now_ns() -> u64 {
     unsafe { handover_now_ns() }
 }
 
-/// CPUs online now.
+/// CPUs online now, but for those isolated from kthreads.
 pub(crate) fn online_cpus() -> u32 {
     // SAFETY: No requirements.
     unsafe { handover_online_cpus() }

@@ -22,16 +22,21 @@ const TICK_MS: u32 = 250;
 /// What was last seen of a writer. Written by the timer alone.
 struct Mark {
     writer: *const Writer,
-    /// Its total, and for how many looks it has been that.
+    /// Its total, what all totals came to when that was new, and for how many
+    /// looks it has been that.
     total: Once<u64>,
+    sum: Once<u64>,
     looks: Once<u32>,
     stalled: Once<bool>,
 }
 
-/// What the timer looks at.
+/// What the timer looks at. The cells are written by the timer alone.
 struct Dial {
     name: &'static str,
     stall_secs: u32,
+    /// What all totals come to, and for how many looks it has been that.
+    sum: Once<u64>,
+    still: Once<u32>,
     marks: KVVec<Mark>,
 }
 
@@ -57,6 +62,7 @@ impl Watch {
             let mark = Mark {
                 writer,
                 total: Once::new(0),
+                sum: Once::new(0),
                 looks: Once::new(0),
                 stalled: Once::new(false),
             };
@@ -65,6 +71,8 @@ impl Watch {
         let dial = Dial {
             name,
             stall_secs: plan.stall_secs,
+            sum: Once::new(0),
+            still: Once::new(0),
             marks,
         };
         let watch = Self {
@@ -80,9 +88,20 @@ impl Watch {
         Ok(watch)
     }
 
+    /// Whether it looks at all.
+    pub(crate) fn looks(&self) -> bool {
+        self.ticks
+    }
+
     /// Whether somebody has stalled.
     pub(crate) fn any_stalled(&self) -> bool {
-        self.dial.marks.iter().any(|mark| mark.stalled.read())
+        self.stalled() > 0
+    }
+
+    /// How many have stalled.
+    pub(crate) fn stalled(&self) -> u64 {
+        let stalled = self.dial.marks.iter().filter(|mark| mark.stalled.read());
+        stalled.count() as u64
     }
 
     /// Ends it; nobody looks at the writers any more.
@@ -91,14 +110,6 @@ impl Watch {
             // SAFETY: Started in `start`.
             unsafe { shim::handover_watchdog_stop() };
         }
-    }
-
-    /// Whether the writer at `index` has stalled.
-    pub(crate) fn stalled(&self, index: usize) -> bool {
-        self.dial
-            .marks
-            .get(index)
-            .is_some_and(|mark| mark.stalled.read())
     }
 }
 
@@ -110,6 +121,11 @@ impl Drop for Watch {
 
 /// A look at all writers.
 ///
+/// A writer has stalled that acquired nothing for `stall_secs` while nobody did
+/// (the lock hangs), or while there were more than twice as many acquisitions as
+/// writers (it starves). With many writers on few CPUs a round of a correct lock
+/// may take longer than that; there are fewer acquisitions in it.
+///
 /// # Safety
 ///
 /// `arg` must point to a [`Dial`] whose writers are valid.
@@ -117,20 +133,35 @@ unsafe extern "C" fn tick(arg: *mut c_void) {
     // SAFETY: By this function's contract.
     let dial = unsafe { &*arg.cast::<Dial>() };
     let mut said = 0;
+    let totals = dial.marks.iter().map(|mark| {
+        // SAFETY: By this function's contract.
+        unsafe { &*mark.writer }.total.read()
+    });
+    let sum = totals.fold(0, u64::wrapping_add);
+    let two_rounds = 2 * dial.marks.len() as u64;
+    // Looks, not the clock: a machine that was halted as a whole has not stalled.
+    let enough = dial.stall_secs * (1000 / TICK_MS);
+    let still = if sum == dial.sum.read() {
+        dial.still.read().saturating_add(1)
+    } else {
+        0
+    };
+    dial.sum.write(sum);
+    dial.still.write(still);
     for mark in dial.marks.iter() {
         // SAFETY: By this function's contract.
         let writer = unsafe { &*mark.writer };
         let total = writer.total.read();
         if total != mark.total.read() || writer.done.load_relaxed() != 0 {
             mark.total.write(total);
+            mark.sum.write(sum);
             mark.looks.write(0);
             continue;
         }
-        // Looks, not the clock: a machine that was halted as a whole has not
-        // stalled.
         let looks = mark.looks.read().saturating_add(1);
         mark.looks.write(looks);
-        if looks < dial.stall_secs * (1000 / TICK_MS) || mark.stalled.read() {
+        let starves = sum.wrapping_sub(mark.sum.read()) > two_rounds;
+        if looks < enough || !(still >= enough || starves) || mark.stalled.read() {
             continue;
         }
         mark.stalled.write(true);

@@ -37,10 +37,10 @@ pub(crate) struct Outcome {
     pub(crate) order_failures: u64,
     /// Writers that stalled.
     pub(crate) progress_failures: u64,
+    /// Writers that could not be stopped.
+    pub(crate) hung: u64,
     /// Time that the hypervisor took from all CPUs.
     pub(crate) steal_ns: u64,
-    /// Whether some writer could not be stopped.
-    pub(crate) hung: bool,
 }
 
 impl Outcome {
@@ -50,6 +50,7 @@ impl Outcome {
             .saturating_add(self.counter_failures)
             .saturating_add(self.order_failures)
             .saturating_add(self.progress_failures)
+            .saturating_add(self.hung)
     }
 
     /// Acquisitions a second.
@@ -64,6 +65,46 @@ pub(crate) fn per_second(count: u64, ns: u64) -> u64 {
         .saturating_mul(1_000_000)
         .checked_div(ns / 1000)
         .unwrap_or(0)
+}
+
+/// How long somebody waits for writers that do as they are asked one by one.
+///
+/// It begins anew with each that does, and does not count the time in which the
+/// machine was halted as a whole: a machine with more to do than CPUs has not
+/// stalled.
+struct Patience {
+    left: u64,
+    full: u64,
+    looked: u64,
+    seen: usize,
+}
+
+impl Patience {
+    /// The longest time between two looks that counts.
+    const GAP: u64 = 50 * MS;
+
+    fn new(seconds: u32) -> Self {
+        let full = u64::from(seconds) * 1000 * MS;
+        Self {
+            left: full,
+            full,
+            looked: shim::now_ns(),
+            seen: 0,
+        }
+    }
+
+    /// A look: so many have done it. True when nobody did for too long.
+    fn is_over(&mut self, done: usize) -> bool {
+        let now = shim::now_ns();
+        let gap = now.saturating_sub(self.looked).min(Self::GAP);
+        self.looked = now;
+        self.left = self.left.saturating_sub(gap);
+        if done != self.seen {
+            self.seen = done;
+            self.left = self.full;
+        }
+        self.left == 0
+    }
 }
 
 /// False once the run is to end: somebody asked, or somebody stalled.
@@ -82,7 +123,8 @@ struct Run<'a> {
 
 /// Runs `lock` with `writers` writers. None if it was stopped before all writers
 /// ran, and nothing failed. Fails with the kernel's error if a writer cannot be
-/// made; nothing is left then.
+/// made, with ETIMEDOUT if not all writers began and that is not to be judged
+/// (the progress check is off); nothing is left then.
 pub(crate) fn run(
     plan: &Plan,
     lock: &'static Entry,
@@ -130,23 +172,32 @@ pub(crate) fn run(
         run.enter(phase::STOP);
     }
 
-    // Somebody who has not begun although nobody asked to end has stalled too.
-    let late = !warm && !control.stopping();
+    // Whether the warm-up was given up although nobody asked to end.
+    let late = !warm && !control.stopping() && !watch.any_stalled();
     // If it hangs, the module must stay: from now on, so that no rmmod begins.
     let pinned = (late || watch.any_stalled()) && control.pin_module();
-    let hung = !run.join(control, pinned);
+    let hung = run.join(control, pinned);
     // SAFETY: No requirements.
     let steal_ns = unsafe { shim::handover_steal_ns() }.saturating_sub(steal);
     // From here on nobody else looks at the writers.
     watch.stop();
-    let outcome = run.judge(number, ns, steal_ns, hung, |index, writer| {
-        watch.stalled(index) || (late && writer.total.read() == 0)
-    });
-    run.end(hung);
-    if pinned && !hung {
+    let outcome = run.judge(number, ns, steal_ns, hung, watch.stalled());
+    run.end(hung != 0);
+    if pinned && hung == 0 {
         control.unpin_module();
     }
-    Ok((warm || outcome.failures() != 0).then_some(outcome))
+    if warm || outcome.failures() != 0 {
+        Ok(Some(outcome))
+    } else if late {
+        pr_err!(
+            "{}: not all of {writers} writers began in {} s\n",
+            lock.name,
+            plan.stall_secs
+        );
+        Err(ETIMEDOUT)
+    } else {
+        Ok(None)
+    }
 }
 
 impl<'a> Run<'a> {
@@ -220,16 +271,17 @@ impl<'a> Run<'a> {
         now
     }
 
-    /// Waits until every writer has acquired once, but no longer than
-    /// `stall_secs`. False if that did not come about.
+    /// Waits until every writer has acquired once. False if that did not come
+    /// about: by the watchdog's word, or, where it does not look, when no writer
+    /// began for `stall_secs`.
     fn warm_up(&self, watch: &Watch, control: &Control<'_>) -> bool {
-        let patience = u64::from(self.plan.stall_secs) * 1000 * MS;
-        let from = shim::now_ns();
+        let mut patience = Patience::new(self.plan.stall_secs);
         loop {
-            if self.writers.iter().all(|writer| writer.total.read() > 0) {
+            let begun = self.count(|writer| writer.total.read() > 0);
+            if begun == self.writers.len() {
                 return true;
             }
-            if !goes_on(watch, control) || shim::now_ns().saturating_sub(from) > patience {
+            if !goes_on(watch, control) || (patience.is_over(begun) && !watch.looks()) {
                 return false;
             }
             shim::sleep_ms(1);
@@ -240,59 +292,42 @@ impl<'a> Run<'a> {
         self.writers.iter().map(of).fold(0, u64::wrapping_add)
     }
 
-    /// Acquire, pairs with the release of `done` at a writer's end.
-    fn all_done(&self) -> bool {
-        self.writers
-            .iter()
-            .all(|writer| writer.done.load_acquire() != 0)
+    fn count(&self, those: impl Fn(&Writer) -> bool) -> usize {
+        self.writers.iter().filter(|&writer| those(writer)).count()
     }
 
-    /// Waits for the writers to leave. False if some do not: then the module,
-    /// `pinned` before or here, can never be unloaded. While it is being unloaded
-    /// there is no such way out, and this waits.
-    fn join(&self, control: &Control<'_>, pinned: bool) -> bool {
-        let patience = u64::from(self.plan.stall_secs) * 1000 * MS;
-        let mut from = shim::now_ns();
-        while !self.all_done() {
+    /// Waits for the writers to leave, until none did for `stall_secs`. Returns
+    /// how many hang: then the module, `pinned` before or here, can never be
+    /// unloaded. While it is being unloaded there is no such way out, and this
+    /// waits.
+    fn join(&self, control: &Control<'_>, pinned: bool) -> u64 {
+        let mut patience = Patience::new(self.plan.stall_secs);
+        loop {
+            // Acquire, pairs with the release of `done` at a writer's end.
+            let left = self.count(|writer| writer.done.load_acquire() != 0);
+            let hung = self.writers.len() - left;
+            if hung == 0 {
+                return 0;
+            }
+            if patience.is_over(left) {
+                pr_err!(
+                    "{}: {hung} writers hang and cannot be stopped\n",
+                    self.lock.name
+                );
+                if pinned || control.pin_module() {
+                    return hung as u64;
+                }
+                patience = Patience::new(self.plan.stall_secs);
+            }
             shim::sleep_ms(1);
-            if shim::now_ns().saturating_sub(from) <= patience {
-                continue;
-            }
-            let stuck = self
-                .writers
-                .iter()
-                .filter(|writer| writer.done.load_acquire() == 0)
-                .count();
-            pr_err!(
-                "{}: {stuck} writers hang and cannot be stopped\n",
-                self.lock.name
-            );
-            if pinned || control.pin_module() {
-                return false;
-            }
-            from = shim::now_ns();
         }
-        true
     }
 
     /// The verdict, once all writers are done or given up.
-    fn judge(
-        &self,
-        number: u32,
-        ns: u64,
-        steal_ns: u64,
-        hung: bool,
-        stalled: impl Fn(usize, &Writer) -> bool,
-    ) -> Outcome {
+    fn judge(&self, number: u32, ns: u64, steal_ns: u64, hung: u64, stalled: u64) -> Outcome {
         let counted = || self.writers.iter().map(|writer| writer.counted.read());
         let sum = counted().sum::<u64>();
         let completed = self.arena.guarded.counter.read();
-        let hanging = self
-            .writers
-            .iter()
-            .enumerate()
-            .filter(|&(index, writer)| stalled(index, writer) || writer.done.load_relaxed() == 0)
-            .count() as u64;
         Outcome {
             lock: self.lock,
             writers: self.writers.len() as u32,
@@ -303,15 +338,15 @@ impl<'a> Run<'a> {
             max: counted().max().unwrap_or(0),
             jain_ppm: jain_ppm(counted(), sum),
             owner_failures: self.sum(|writer| writer.owner_failures.read()),
-            counter_failures: if self.plan.checks.counter() && !hung {
+            counter_failures: if self.plan.checks.counter() && hung == 0 {
                 completed.abs_diff(self.sum(|writer| writer.total.read()))
             } else {
                 0
             },
             order_failures: self.sum(|writer| writer.order_failures.read()),
-            progress_failures: hanging,
-            steal_ns,
+            progress_failures: stalled,
             hung,
+            steal_ns,
         }
     }
 
@@ -328,12 +363,15 @@ impl<'a> Run<'a> {
 }
 
 /// Jain's index of fairness, `(sum x)^2 / (n * sum x^2)`, in millionths, from
-/// shares of the sum in units of 2^-20; 0 if nobody acquired.
+/// shares of the sum in units of 2^-20, rounded; 0 if nobody acquired.
 fn jain_ppm(counts: impl ExactSizeIterator<Item = u64>, sum: u64) -> u64 {
     let n = counts.len() as u64;
     let squares: u64 = counts
-        .map(|count| (count << 20).checked_div(sum).unwrap_or(0))
+        .map(|count| ((count << 20) + sum / 2).checked_div(sum).unwrap_or(0))
         .map(|share| share * share)
         .sum();
-    (1_000_000u64 << 40).checked_div(n * squares).unwrap_or(0)
+    // Rounded shares do not quite add up to 1.
+    (1_000_000u64 << 40)
+        .checked_div(n * squares)
+        .map_or(0, |jain| jain.min(1_000_000))
 }

@@ -26,12 +26,12 @@ unsafe impl<T: Copy + Send> Sync for Once<T> {}
 
 impl<T: Copy> Once<T> {
     pub(crate) const fn new(value: T) -> Self {
+        const { assert!(size_of::<T>() <= size_of::<usize>()) };
         Self(UnsafeCell::new(value))
     }
 
     #[inline(always)]
     pub(crate) fn read(&self) -> T {
-        const { assert!(size_of::<T>() <= size_of::<usize>()) };
         // SAFETY: The cell is valid; a volatile read of a word cannot tear.
         unsafe { self.0.get().read_volatile() }
     }
@@ -199,10 +199,11 @@ pub(crate) unsafe extern "C" fn writer<S: Subject>(arg: *mut c_void) -> c_int {
     }
     let prng = laps::<S>(me, arena);
     me.sink.write(prng.0);
-    // Release, pairs with the acquire in `Run::all_done`: what this thread
+    // Release, pairs with the acquire in `Run::join`: what this thread
     // counted is seen with it.
     me.done.store_release(1);
-    shim::await_stop();
+    // SAFETY: This is a kthread.
+    unsafe { shim::await_stop() };
     0
 }
 
@@ -257,7 +258,7 @@ fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
         // SAFETY: Locked above.
         unsafe { S::unlock(lock, ticket) };
 
-        total += 1;
+        total = total.wrapping_add(1);
         me.total.write(total);
         if phase == phase::MEASURE {
             bump(&me.counted);

@@ -11,7 +11,7 @@ left() {
 	! lsmod | grep -q '^handover' || { echo "still loaded"; return 1; }
 }
 
-# reload N : loads, lets an experiment begin, unloads.
+# reload N : loads, which starts an experiment, and unloads.
 reload() {
 	i=0
 	while [ $i -lt "$1" ]; do
@@ -39,6 +39,7 @@ removals() {
 	while [ $i -lt 20 ]; do
 		insmod /handover.ko torture_type=all nwriters_stress=1,4,9 duration=1 runs=9 verbose=0 || return 1
 		usleep $((i * 97000))
+		grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
 		rmmod handover || return 1
 		i=$((i + 1))
 	done
@@ -74,8 +75,8 @@ held() {
 
 # $1 writers of each lock while CPUs come and go.
 hotplug() {
-	insmod /handover.ko torture_type=twa,ticket,raw_spin_lock nwriters_stress="$1" duration=4 runs=1 \
-		stall_secs=60 || return 1
+	insmod /handover.ko torture_type=twa,ticket,raw_spin_lock nwriters_stress="$1" duration=4 runs=1 ||
+		return 1
 	cycles=0
 	while grep -q '^state: running' $debug/status; do
 		for cpu in 3 2 1; do echo 0 >/sys/devices/system/cpu/cpu$cpu/online || return 1; done
@@ -95,8 +96,8 @@ settled() {
 }
 
 crowd() {
-	insmod /handover.ko torture_type=twa,ticket,raw_spin_lock nwriters_stress=64 duration=2 runs=1 \
-		stall_secs=60 || return 1
+	insmod /handover.ko torture_type=twa,ticket,raw_spin_lock nwriters_stress=64 duration=2 runs=1 ||
+		return 1
 	settled 3
 }
 
@@ -107,4 +108,4 @@ verdict "an open file keeps the module" held
 verdict "64 writers on 4 CPUs" crowd
 verdict "CPU hotplug under 4 writers" hotplug 4
 verdict "CPU hotplug under 64 writers" hotplug 64
-exit $failed
+finish

@@ -1,6 +1,10 @@
-# mutant.sh LOCK CHECK : with that check alone, is the bug planted in LOCK found?
+# mutant.sh LOCKS RUNS CHECK... : each check alone on LOCKS, up to RUNS runs of a
+# second. As soon as one finds the bug that was planted: exit 10 if the lock hangs,
+# 0 if it does not. Exit 3 if none finds it.
 # shellcheck source=tests/guest/tell.sh
 . /tell
+locks=$1 runs=$2
+shift 2
 
 # The kernel stops all CPUs once when it changes to this clock; with writers that
 # hang it would wait for them for ever, and so would everybody else.
@@ -12,25 +16,48 @@ until grep -q tsc /sys/devices/system/clocksource/clocksource0/current_clocksour
 	sleep 1
 done
 
-insmod /handover.ko torture_type="$1" nwriters_stress=4 checks="$2" duration=3 runs=3 \
-	stall_secs=3 verbose=1 || exit 2
-i=0
-while grep -q '^state: running' $debug/status && [ $i -lt 40 ]; do
-	sleep 1
-	i=$((i + 1))
+# caught COLUMN : a run failed by it.
+caught() {
+	[ "$(awk -F, -v column="$1" 'NR > 1 && $column != 0' $debug/results | wc -l)" -gt 0 ]
+}
+
+# found CHECK
+found() {
+	insmod /handover.ko torture_type="$locks" nwriters_stress=4 checks="$1" duration=1 runs="$runs" \
+		stall_secs=3 verbose=1 || exit 2
+	case $1 in
+	owner) column=9 ;;
+	counter) column=10 ;;
+	order) column=11 ;;
+	progress) column=12 ;;
+	esac
+	i=0
+	while grep -q '^state: running' $debug/status && [ $i -lt 60 ] && ! caught $column; do
+		sleep 1
+		i=$((i + 1))
+	done
+	# The state is to be told apart: a lock that hangs stays so, any other stops.
+	echo stop 2>/dev/null >$debug/control
+	while grep -q '^state: running' $debug/status && [ $i -lt 60 ]; do
+		sleep 1
+		i=$((i + 1))
+	done
+	cat $debug/status $debug/results
+	caught $column
+}
+
+for check; do
+	if found "$check"; then
+		# The module must not go while a writer spins in it.
+		if grep -q '^state: hung' $debug/status; then
+			rmmod handover && exit 4
+			for words in torture_type=ticket stop; do
+				(echo $words >$debug/control) 2>/dev/null && exit 5
+			done
+			exit 10
+		fi
+		exit 0
+	fi
+	rmmod handover || exit 7
 done
-cat $debug/status $debug/results
-case $2 in
-owner) column=9 ;;
-counter) column=10 ;;
-order) column=11 ;;
-progress) column=12 ;;
-esac
-caught=$(awk -F, -v column=$column 'NR > 1 && $column != 0' $debug/results | wc -l)
-[ "$caught" -gt 0 ] || exit 3
-if grep -q '^state: hung' $debug/status; then
-	# The module must not go while a writer spins in it.
-	rmmod handover && exit 4
-	(echo torture_type=ticket >$debug/control) 2>/dev/null && exit 5
-fi
-exit 0
+exit 3

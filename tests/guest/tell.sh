@@ -1,10 +1,12 @@
 # Sourced by the guest's jobs: how they tell what they found.
 failed=0
+verdicts=0
 debug=/sys/kernel/debug/handover
 
 # verdict NAME COMMAND... : ok if COMMAND succeeds; what it printed says why not.
 verdict() {
 	name=$1
+	verdicts=$((verdicts + 1))
 	shift
 	if why=$("$@" 2>&1); then
 		echo "ok $name"
@@ -12,6 +14,12 @@ verdict() {
 		echo "not ok $name: $(echo $why)"
 		failed=1
 	fi
+}
+
+# finish : the job's end. Who counts the lines then knows that it came to this.
+finish() {
+	echo "@@ verdicts $verdicts"
+	exit $failed
 }
 
 # await STATE SECONDS : until status says so.

@@ -62,6 +62,17 @@ busy() {
 	restarted
 }
 
+# Stopped between runs or in one: the rows of those that are over stay.
+stopped_rows() {
+	echo "torture_type=twa nwriters_stress=2 runs=50 duration=1" >$debug/control || return 1
+	until [ "$(tail -n +2 $debug/results | wc -l)" -ge 2 ]; do sleep 1; done
+	echo stop >$debug/control || return 1
+	await stopped 10 || return 1
+	rows=$(tail -n +2 $debug/results | wc -l)
+	[ "$rows" -ge 2 ] && [ "$rows" -lt 50 ] || { cat $debug/results; return 1; }
+	grep -q "^runs: $rows of 50" $debug/status || { cat $debug/status; return 1; }
+}
+
 # duration=0 runs until it is stopped.
 endless() {
 	echo "torture_type=twa nwriters_stress=1 duration=0" >$debug/control || return 1
@@ -112,11 +123,13 @@ verdict "files are root's" root_only
 verdict "control starts another" restarted
 verdict "whole rows in mid-run" whole
 verdict "control: EBUSY, stop" busy
+verdict "control: stop keeps what was measured" stopped_rows
 verdict "control: duration=0" endless
 verdict "control refuses an unknown word" said "Invalid argument" "speed=9"
 verdict "control refuses a bad value" said "Invalid argument" "runs=2 duration=x"
 verdict "control refuses to do nothing" said "Invalid argument" "experiment=none"
-verdict "control refuses no word" said "Invalid argument" "faster"
+verdict "control refuses what is no word" said "Invalid argument" "faster"
+verdict "control refuses nothing at all" said "Invalid argument" ""
 verdict "control refuses too much" said "Invalid argument" "$(head -c 600 /dev/zero | tr '\0' x)"
 rmmod handover || failed=1
-exit $failed
+finish

@@ -97,6 +97,45 @@ pub(super) fn exclude<R: SpinRaw>(lock: &Spin<u32, R>, threads: u32) -> Result<u
     Ok(overlaps.load(Relaxed))
 }
 
+/// Attempts of each thread in [`exclude_by_try`].
+const TRIES: u32 = 20_000;
+
+/// What [`exclude_by_try`] saw.
+pub(super) struct Tried {
+    /// How often two were in the section.
+    pub(super) overlaps: u32,
+    /// How often an attempt succeeded.
+    pub(super) got: u32,
+}
+
+/// `threads` threads, which begin at one moment, try `lock` [`TRIES`] times each;
+/// who gets it adds one to what it protects. Nobody waits, also in a lock that
+/// does not exclude.
+pub(super) fn exclude_by_try<R: SpinRaw>(lock: &Spin<u32, R>, threads: u32) -> Result<Tried> {
+    let inside = Atomic::new(0u32);
+    let overlaps = Atomic::new(0u32);
+    let got = Atomic::new(0u32);
+    let muster = Muster::new(threads);
+    together(threads, |_| {
+        drop(muster.fall_in());
+        for _ in 0..TRIES {
+            let Some(mut guard) = lock.try_lock() else {
+                continue;
+            };
+            if inside.fetch_add(1u32, Relaxed) != 0 {
+                overlaps.add(1u32, Relaxed);
+            }
+            *guard = guard.wrapping_add(1);
+            got.add(1u32, Relaxed);
+            inside.fetch_sub(1u32, Relaxed);
+        }
+    })?;
+    Ok(Tried {
+        overlaps: overlaps.load(Relaxed),
+        got: got.load(Relaxed),
+    })
+}
+
 /// What `try_lock` gets, from a third CPU, of a lock that one owns and one waits
 /// for. It must not wait.
 pub(super) fn try_beside_a_waiter<R: SpinRaw>(lock: &Spin<(), R>) -> Result<bool> {

@@ -19,6 +19,14 @@ pub(super) fn cpus() -> u32 {
     shim::online_cpus()
 }
 
+/// Teams that have begun since the module was loaded.
+static TEAMS: Atomic<u32> = Atomic::new(0);
+
+/// How many teams have begun since the module was loaded.
+pub(super) fn teams() -> u32 {
+    TEAMS.load(Relaxed)
+}
+
 /// What a member of the team needs.
 struct Member<'a, F> {
     body: &'a F,
@@ -30,6 +38,7 @@ struct Member<'a, F> {
 /// Runs `body(id)` for every `id` below `members` at once, member `id` on CPU
 /// `id`, and returns when all have returned.
 pub(super) fn together<F: Fn(u32) + Sync>(members: u32, body: F) -> Result {
+    TEAMS.add(1u32, Relaxed);
     let begin = KBox::pin_init(Completion::new(), GFP_KERNEL)?;
     let mut team = KVec::with_capacity(members as usize, GFP_KERNEL)?;
     for id in 0..members {
@@ -139,7 +148,8 @@ unsafe extern "C" fn run<F: Fn(u32) + Sync>(arg: *mut c_void) -> c_int {
     member.begin.wait_for_completion();
     (member.body)(member.id);
     member.over.complete_all();
-    shim::await_stop();
+    // SAFETY: This is a kthread.
+    unsafe { shim::await_stop() };
     0
 }
 
