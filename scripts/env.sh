@@ -41,7 +41,10 @@ cached() {
 	if [ ! -d "$dir" ]; then
 		mkdir -p "$cache/log"
 		(
-			flock 9
+			flock -n 9 || {
+				say "another make is making $entry; waiting for it"
+				flock 9
+			}
 			[ ! -d "$dir" ] || exit 0
 			discard "$cache/.new-$entry"
 			mkdir -p "$cache/.new-$entry" &&
