@@ -73,8 +73,12 @@ step() {
 	shift 2
 	mkdir -p "$(dirname "$log")"
 	printf 'handover: %s ...\n' "$what" >&2
-	"$@" >"$log" 2>&1 </dev/null &
+	# A group of its own, so that all of it can be ended with this.
+	set -m
+	"$@" >"$log" 2>&1 </dev/null 8>&- &
 	pid=$!
+	set +m
+	trap 'kill -TERM -- -$pid 2>/dev/null || true; exit 130' INT TERM
 	local next=30
 	while kill -0 "$pid" 2>/dev/null; do
 		read -r -t 1 <> <(:) || true
@@ -88,6 +92,7 @@ step() {
 		fi
 	done
 	wait "$pid" || rc=$?
+	trap - INT TERM
 	[ -z "$is_tty" ] || printf '\r\033[K' >&2
 	if [ "$rc" -ne 0 ]; then
 		say "$what: failed (exit $rc); the end of $log:"
@@ -117,9 +122,10 @@ alone() {
 lanes() {
 	local dir item n=0 i rc=0 most=${LANES:-$(($(nproc) + 1))}
 	dir=$(mktemp -d)
+	trap 'kill -TERM $(jobs -rp) 2>/dev/null || true; rm -rf "$dir"; exit 130' INT TERM
 	while read -r item <&3; do
 		while [ "$(jobs -rp | wc -l)" -ge "$most" ]; do wait -n || true; done
-		("$@" "$item") >"$dir/$n" 3<&- &
+		("$@" "$item") >"$dir/$n" 3<&- 8>&- &
 		echo $! >>"$dir/pids"
 		n=$((n + 1))
 	done 3< <(cat)
@@ -129,6 +135,7 @@ lanes() {
 		cat "$dir/$i"
 		i=$((i + 1))
 	done
+	trap - INT TERM
 	rm -rf "$dir"
 	return $rc
 }

@@ -141,6 +141,7 @@ pub(crate) fn gather(plan: &Plan) -> Facts {
     Facts {
         slow_path: identify(),
         cpus: shim::online_cpus(),
+        // This is a kthread that nobody bound, as the writers are.
         // SAFETY: No requirements.
         isolated: unsafe { shim::handover_isolated_cpus() },
         seed: plan.seed,

@@ -16,7 +16,6 @@
 #include <linux/preempt.h>
 #include <linux/random.h>
 #include <linux/sched.h>
-#include <linux/sched/isolation.h>
 #include <linux/sched/task.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -182,6 +181,16 @@ void handover_kthread_start(struct task_struct *task)
 	wake_up_process(task);
 }
 
+/* Whether it has a CPU at this moment. */
+bool handover_kthread_on_cpu(struct task_struct *task)
+{
+#ifdef CONFIG_SMP
+	return READ_ONCE(task->on_cpu);
+#else
+	return task == current;
+#endif
+}
+
 /* Also of one that was never started: its function is not called then. */
 void handover_kthread_stop(struct task_struct *task)
 {
@@ -221,15 +230,19 @@ u64 handover_random(void)
 	return get_random_u64();
 }
 
-/* CPUs that kthreads run on unless they are bound: not the isolated ones. */
 unsigned int handover_online_cpus(void)
 {
-	return cpumask_weight_and(cpu_online_mask, housekeeping_cpumask(HK_TYPE_DOMAIN));
+	return num_online_cpus();
 }
 
+/* CPUs that the current task may not use. For a kthread: the isolated ones. */
 unsigned int handover_isolated_cpus(void)
 {
-	return num_online_cpus() - handover_online_cpus();
+	unsigned int cpu, isolated = 0;
+
+	for_each_online_cpu(cpu)
+		isolated += !cpumask_test_cpu(cpu, current->cpus_ptr);
+	return isolated;
 }
 
 /* An online CPU other than the caller's, or -1. */

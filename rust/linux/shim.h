@@ -23,6 +23,7 @@ void handover_raw_spin_unlock(raw_spinlock_t *lock);
 struct task_struct *handover_kthread_create(int (*fn)(void *), void *arg, const char *name,
 					    unsigned int id, int cpu);
 void handover_kthread_start(struct task_struct *task);
+bool handover_kthread_on_cpu(struct task_struct *task);
 void handover_kthread_stop(struct task_struct *task);
 void handover_kthread_await_stop(void);
 void handover_cond_resched(void);

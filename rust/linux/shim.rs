@@ -41,6 +41,7 @@ extern "C" {
         cpu: c_int,
     ) -> *mut Task;
     pub(crate) fn handover_kthread_start(task: *mut Task);
+    pub(crate) fn handover_kthread_on_cpu(task: *mut Task) -> bool;
     pub(crate) fn handover_kthread_stop(task: *mut Task);
     pub(crate) fn handover_kthread_await_stop();
     pub(crate) fn handover_cond_resched();
@@ -107,6 +108,8 @@ pub(crate) struct Thread(core::ptr::NonNull<Task>);
 
 // SAFETY: A task may be started and stopped from any context that may sleep.
 unsafe impl Send for Thread {}
+// SAFETY: What a shared reference can do, any thread can.
+unsafe impl Sync for Thread {}
 
 impl Thread {
     /// A kthread `name/id` that will run `function(arg)` once started, on `cpu`
@@ -140,6 +143,12 @@ impl Thread {
         unsafe { handover_kthread_start(self.0.as_ptr()) };
     }
 
+    /// Whether it has a CPU at this moment.
+    pub(crate) fn on_cpu(&self) -> bool {
+        // SAFETY: `create` took a reference to the task.
+        unsafe { handover_kthread_on_cpu(self.0.as_ptr()) }
+    }
+
     /// Waits until its function has returned; one that was never started does
     /// not run.
     pub(crate) fn stop(self) {
@@ -171,7 +180,7 @@ pub(crate) fn now_ns() -> u64 {
     unsafe { handover_now_ns() }
 }
 
-/// CPUs online now, but for those isolated from kthreads.
+/// CPUs online now.
 pub(crate) fn online_cpus() -> u32 {
     // SAFETY: No requirements.
     unsafe { handover_online_cpus() }

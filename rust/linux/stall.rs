@@ -7,7 +7,7 @@
 
 use super::{
     plan::Plan,
-    shim,
+    shim::{self, Thread},
     writer::{Once, Writer},
 };
 use crate::locks::Word as _;
@@ -22,11 +22,12 @@ const TICK_MS: u32 = 250;
 /// What was last seen of a writer. Written by the timer alone.
 struct Mark {
     writer: *const Writer,
-    /// Its total, what all totals came to when that was new, and for how many
-    /// looks it has been that.
+    thread: *const Thread,
+    /// Its total, for how many looks it has been that, and for how many looks on
+    /// end it also had a CPU.
     total: Once<u64>,
-    sum: Once<u64>,
     looks: Once<u32>,
+    spun: Once<u32>,
     stalled: Once<bool>,
 }
 
@@ -47,23 +48,26 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches `writers`; looks away if the plan's progress check is off.
+    /// Watches `writers`, which run on `threads`; looks away if the plan's progress check is off.
     ///
     /// # Safety
     ///
-    /// The writers must stay where they are until this is stopped or dropped.
+    /// Writers and threads must stay where they are until this is stopped or
+    /// dropped.
     pub(crate) unsafe fn start(
         name: &'static str,
         plan: &Plan,
         writers: &[Writer],
+        threads: &[Thread],
     ) -> Result<Self> {
         let mut marks = KVVec::with_capacity(writers.len(), GFP_KERNEL)?;
-        for writer in writers {
+        for (writer, thread) in writers.iter().zip(threads) {
             let mark = Mark {
                 writer,
+                thread,
                 total: Once::new(0),
-                sum: Once::new(0),
                 looks: Once::new(0),
+                spun: Once::new(0),
                 stalled: Once::new(false),
             };
             marks.push(mark, GFP_KERNEL)?;
@@ -122,13 +126,13 @@ impl Drop for Watch {
 /// A look at all writers.
 ///
 /// A writer has stalled that acquired nothing for `stall_secs` while nobody did
-/// (the lock hangs), or while there were more than twice as many acquisitions as
-/// writers (it starves). With many writers on few CPUs a round of a correct lock
-/// may take longer than that; there are fewer acquisitions in it.
+/// (the lock hangs), or while it had a CPU at every look (it starves: whoever
+/// waits in a lock spins with preemption off). Who waits for a CPU has not: there
+/// may be many more writers than CPUs.
 ///
 /// # Safety
 ///
-/// `arg` must point to a [`Dial`] whose writers are valid.
+/// `arg` must point to a [`Dial`] whose writers and threads are valid.
 unsafe extern "C" fn tick(arg: *mut c_void) {
     // SAFETY: By this function's contract.
     let dial = unsafe { &*arg.cast::<Dial>() };
@@ -138,7 +142,6 @@ unsafe extern "C" fn tick(arg: *mut c_void) {
         unsafe { &*mark.writer }.total.read()
     });
     let sum = totals.fold(0, u64::wrapping_add);
-    let two_rounds = 2 * dial.marks.len() as u64;
     // Looks, not the clock: a machine that was halted as a whole has not stalled.
     let enough = dial.stall_secs * (1000 / TICK_MS);
     let still = if sum == dial.sum.read() {
@@ -154,14 +157,21 @@ unsafe extern "C" fn tick(arg: *mut c_void) {
         let total = writer.total.read();
         if total != mark.total.read() || writer.done.load_relaxed() != 0 {
             mark.total.write(total);
-            mark.sum.write(sum);
             mark.looks.write(0);
+            mark.spun.write(0);
             continue;
         }
         let looks = mark.looks.read().saturating_add(1);
         mark.looks.write(looks);
-        let starves = sum.wrapping_sub(mark.sum.read()) > two_rounds;
-        if looks < enough || !(still >= enough || starves) || mark.stalled.read() {
+        // SAFETY: By this function's contract.
+        let spun = if unsafe { &*mark.thread }.on_cpu() {
+            mark.spun.read().saturating_add(1)
+        } else {
+            0
+        };
+        mark.spun.write(spun);
+        let hangs = looks >= enough && still >= enough;
+        if !(hangs || spun >= enough) || mark.stalled.read() {
             continue;
         }
         mark.stalled.write(true);

@@ -133,8 +133,8 @@ pub(crate) fn run(
     control: &Control<'_>,
 ) -> Result<Option<Outcome>> {
     let run = Run::gather(plan, lock, writers, number)?;
-    // SAFETY: The writers stay until `run.end`; the watch is stopped before.
-    let mut watch = match unsafe { Watch::start(lock.name, plan, &run.writers) } {
+    // SAFETY: Writers and threads stay until `run.end`; the watch is stopped before.
+    let mut watch = match unsafe { Watch::start(lock.name, plan, &run.writers, &run.threads) } {
         Ok(watch) => watch,
         Err(error) => {
             run.end(false);
@@ -296,12 +296,14 @@ impl<'a> Run<'a> {
         self.writers.iter().filter(|&writer| those(writer)).count()
     }
 
-    /// Waits for the writers to leave, until none did for `stall_secs`. Returns
-    /// how many hang: then the module, `pinned` before or here, can never be
+    /// Waits for the writers to leave, until none did for longer than `stall_secs`.
+    /// Returns how many hang: then the module, `pinned` before or here, can never be
     /// unloaded. While it is being unloaded there is no such way out, and this
     /// waits.
     fn join(&self, control: &Control<'_>, pinned: bool) -> u64 {
-        let mut patience = Patience::new(self.plan.stall_secs);
+        // The watchdog speaks first: it looks four times a second.
+        let patience = || Patience::new(self.plan.stall_secs + 1);
+        let mut waiting = patience();
         loop {
             // Acquire, pairs with the release of `done` at a writer's end.
             let left = self.count(|writer| writer.done.load_acquire() != 0);
@@ -309,7 +311,7 @@ impl<'a> Run<'a> {
             if hung == 0 {
                 return 0;
             }
-            if patience.is_over(left) {
+            if waiting.is_over(left) {
                 pr_err!(
                     "{}: {hung} writers hang and cannot be stopped\n",
                     self.lock.name
@@ -317,7 +319,7 @@ impl<'a> Run<'a> {
                 if pinned || control.pin_module() {
                     return hung as u64;
                 }
-                patience = Patience::new(self.plan.stall_secs);
+                waiting = patience();
             }
             shim::sleep_ms(1);
         }

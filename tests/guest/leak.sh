@@ -7,14 +7,14 @@ leak=/sys/kernel/debug/kmemleak
 # What nobody refers to. It must be some seconds old and look alike in two scans.
 unreferenced() {
 	sleep 6
-	echo scan >$leak
+	echo scan >$leak || return 1
 	sleep 1
-	echo scan >$leak
+	echo scan >$leak || return 1
 	cat $leak
 }
 
 kept() {
-	echo clear >$leak
+	echo clear >$leak || return 1
 	insmod /handover.ko torture_type=all nwriters_stress=1,4 duration=1 runs=1 || return 1
 	await done 60 || return 1
 	echo "torture_type=twa nwriters_stress=4 duration=60" >$debug/control || return 1
@@ -26,7 +26,7 @@ kept() {
 	insmod /handover.ko nwriters_stress=4 || return 1
 	rmmod handover || return 1
 	insmod /handover.ko runs=0 2>/dev/null && return 1
-	found=$(unreferenced)
+	found=$(unreferenced) || { echo "kmemleak does not look"; return 1; }
 	[ -z "$found" ] || { echo "$found"; return 1; }
 }
 

@@ -12,7 +12,7 @@ i=0
 until grep -q tsc /sys/devices/system/clocksource/clocksource0/current_clocksource &&
 	! grep -q early /sys/devices/system/clocksource/clocksource0/current_clocksource; do
 	i=$((i + 1))
-	[ $i -le 20 ] || { echo "no clocksource"; exit 6; }
+	[ $i -le 60 ] || { echo "no clocksource"; exit 6; }
 	sleep 1
 done
 
