@@ -123,6 +123,14 @@ __handover_hot void handover_preempt_enable(void)
 	preempt_enable();
 }
 
+/*
+ * Opens the page of the writers' loops: every lock's lies in it whole, and every
+ * lock's calls leave it. Never called.
+ */
+__section(".text.handover_laps") __aligned(PAGE_SIZE) void handover_laps_begin(void)
+{
+}
+
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 void handover_lockdep_init(struct lockdep_map *map, const char *name, struct lock_class_key *key)
 {

@@ -13,6 +13,7 @@ struct task_struct;
 const char *handover_param(const char *key, size_t len);
 void handover_preempt_disable(void);
 void handover_preempt_enable(void);
+void handover_laps_begin(void);
 void handover_lockdep_init(struct lockdep_map *map, const char *name, struct lock_class_key *key);
 void handover_lockdep_acquire(struct lockdep_map *map, bool is_try);
 void handover_lockdep_release(struct lockdep_map *map);

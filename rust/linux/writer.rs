@@ -207,8 +207,11 @@ pub(crate) unsafe extern "C" fn writer<S: Subject>(arg: *mut c_void) -> c_int {
     0
 }
 
-/// The measured loop. A function of its own, so that a disassembly shows it.
+/// The measured loop. A function of its own, so that a disassembly shows it; all
+/// locks' loops are in one page (`shim.c` opens it), since under emulation a loop
+/// that straddles two costs a quarter more.
 #[inline(never)]
+#[link_section = ".text.handover_laps"]
 fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
     let Course {
         cs_steps,
