@@ -52,8 +52,9 @@ impl Facts {
     }
 }
 
-/// KUnit cases of this module, those with kthreads, that have begun. Where a kernel runs them as it
-/// loads the module, they run beside the experiment that `insmod` starts.
+/// KUnit cases of this module, those with kthreads, that have begun. Where a
+/// kernel runs them as it loads the module, they run beside the experiment that
+/// `insmod` starts.
 fn kunit_cases() -> u32 {
     #[cfg(CONFIG_KUNIT = "y")]
     return super::kunit::cases();

@@ -48,7 +48,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches `writers`, which run on `threads`; looks away if the plan's progress check is off.
+    /// Watches `writers`, which run on `threads`; looks away if the plan's progress
+    /// check is off.
     ///
     /// # Safety
     ///

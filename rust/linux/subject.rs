@@ -26,10 +26,13 @@ use kernel::{
 /// # Safety
 ///
 /// `lock`, and nothing else, makes the caller the owner until `unlock`; unless
-/// [`Entry::excludes`] is false.
+/// `EXCLUDES` is false.
 pub(crate) unsafe trait Subject: 'static {
     /// The lock's words.
     type State;
+
+    /// Whether it is a lock at all.
+    const EXCLUDES: bool;
 
     /// Whether tickets, counted from 0, are admitted in order.
     const FIFO: bool;
@@ -59,6 +62,7 @@ pub(crate) unsafe trait Subject: 'static {
 // SAFETY: `SpinRaw` promises exclusion.
 unsafe impl<R: SpinRaw + 'static> Subject for SpinBackend<R> {
     type State = SpinState<R>;
+    const EXCLUDES: bool = <R as RawLock<Linux>>::EXCLUDES;
     const FIFO: bool = <R as RawLock<Linux>>::FIFO;
 
     unsafe fn init(state: *mut Self::State) {
@@ -95,6 +99,7 @@ struct KernelSpin;
 // SAFETY: The kernel's spinlock excludes.
 unsafe impl Subject for KernelSpin {
     type State = raw_spinlock;
+    const EXCLUDES: bool = true;
     const FIFO: bool = false;
 
     unsafe fn init(state: *mut Self::State) {
@@ -119,9 +124,10 @@ unsafe impl Subject for KernelSpin {
 /// The lock that does not exclude, with preemption as for the others.
 struct BustedSpin;
 
-// SAFETY: Its entry says that it does not exclude.
+// SAFETY: It says that it does not exclude.
 unsafe impl Subject for BustedSpin {
     type State = Busted;
+    const EXCLUDES: bool = <Busted as RawLock<Linux>>::EXCLUDES;
     const FIFO: bool = <Busted as RawLock<Linux>>::FIFO;
 
     unsafe fn init(state: *mut Self::State) {
@@ -192,11 +198,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    const fn new<S: Subject>(name: &'static str, excludes: bool, about: &'static str) -> Self {
+    const fn new<S: Subject>(name: &'static str, about: &'static str) -> Self {
         Self {
             name,
             about,
-            excludes,
+            excludes: S::EXCLUDES,
             init: |cell| {
                 // SAFETY: The cell is big enough and nobody else uses it.
                 unsafe { S::init(cell.state::<S>()) }
@@ -210,28 +216,23 @@ impl Entry {
 pub(crate) static LOCKS: &[Entry] = &[
     Entry::new::<SpinBackend<KernelTwa>>(
         "twa",
-        true,
         "ticket lock with a waiting array (Dice and Kogan 2019): exclusion, FIFO",
     ),
     Entry::new::<SpinBackend<KernelTicket>>(
         "ticket",
-        true,
         "classic ticket lock: exclusion, FIFO",
     ),
     #[cfg(not(CONFIG_PREEMPT_RT))]
     Entry::new::<KernelSpin>(
         "spin_lock",
-        true,
         "the kernel's spin_lock(): exclusion; here the same code as raw_spin_lock, so their difference is noise",
     ),
     Entry::new::<KernelSpin>(
         "raw_spin_lock",
-        true,
         "the kernel's raw_spin_lock(): exclusion",
     ),
     Entry::new::<BustedSpin>(
         "busted",
-        false,
         "excludes nobody: the harness must find it",
     ),
 ];
