@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! Cancelling: what a canceller learns of the victim's thread, and the three modes.
+
+use core::sync::atomic::Ordering;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use crate::fork;
+use crate::kernel::{self, File, Stat};
+use crate::protocol::{self, Busy, Victim};
+use crate::record::{self, Record};
+use crate::setup::{self, Setup};
+use crate::signal;
+use crate::word::Ownership;
+
+/// How hard to try to end an ownership.
+#[derive(Clone, Copy, Debug)]
+pub enum Cancel {
+    /// Once, without waiting: succeeds when the owner is proven not to run (it sleeps,
+    /// or its last CPU is the caller's). Some microseconds. Sends a signal only to a
+    /// thread that was interrupted in a section.
+    Try,
+    /// Like [`Try`](Self::Try), again and again until then, pausing in between; an
+    /// owner that runs is cancelled as soon as it leaves its CPU or notices.
+    Until(Instant),
+    /// By a barrier on the owner's CPU (membarrier: an interrupt to every CPU on which
+    /// the process runs) and, if the owner stands in a section, its leaving it or its
+    /// answer to a signal, until then. Believes nothing that `/proc` says. A thread
+    /// that is stopped inside a section does not answer.
+    Strict(Instant),
+}
+
+impl Cancel {
+    /// [`Until`](Self::Until) so much later than now.
+    pub fn within(time: Duration) -> Self {
+        Self::Until(Instant::now() + time)
+    }
+
+    /// [`Strict`](Self::Strict) until so much later than now.
+    pub fn strictly_within(time: Duration) -> Self {
+        Self::Strict(Instant::now() + time)
+    }
+}
+
+/// A victim's thread, as the kernel shows it.
+struct Thread<'r> {
+    setup: &'static Setup,
+    record: &'r Record,
+    /// The switch count, since the cancellation or the signal; for those who wait.
+    baseline: Option<u64>,
+    waits: bool,
+    signalled: bool,
+}
+
+enum Read<'b> {
+    Text(&'b [u8]),
+    /// The thread is no more.
+    Gone,
+    Unknown,
+}
+
+/// One of the thread's files.
+fn read<'b>(setup: &Setup, record: &Record, file: File, buffer: &'b mut [u8]) -> Read<'b> {
+    let number = record.files[file as usize].load(Ordering::Acquire) - 1;
+    if number < 0 {
+        return Read::Unknown;
+    }
+    // SAFETY: the number stays this record's. Should another part of the program have
+    // closed it, the kernel says so, or the inode does, or `stat`'s own words do.
+    let fd = unsafe { BorrowedFd::borrow_raw(number) };
+    let kernel = setup.config.kernel;
+    let inode = record.inodes[file as usize].load(Ordering::Acquire);
+    if file != File::Stat && kernel.inode(fd) != Some(inode) {
+        return Read::Unknown;
+    }
+    match kernel.read(file, fd, buffer) {
+        Ok(length) => Read::Text(&buffer[..length]),
+        Err(rustix::io::Errno::SRCH) => Read::Gone,
+        Err(_) => Read::Unknown,
+    }
+}
+
+impl<'r> Thread<'r> {
+    fn new(setup: &'static Setup, record: &'r Record, waits: bool) -> Self {
+        Self {
+            setup,
+            record,
+            baseline: None,
+            waits,
+            signalled: false,
+        }
+    }
+
+    fn stat(&self) -> Option<Result<Stat, ()>> {
+        let mut buffer = [0; 1024];
+        match read(self.setup, self.record, File::Stat, &mut buffer) {
+            Read::Gone => Some(Err(())),
+            Read::Unknown => None,
+            Read::Text(text) => Stat::parse(text)
+                .filter(|stat| stat.tid == self.record.tid.load(Ordering::Acquire))
+                .map(Ok),
+        }
+    }
+
+    /// Whether the thread is proven to have been off its CPU, or switched, at some
+    /// moment since the call (or since the baseline). `blocked` is given the signals
+    /// that it blocks, if `stat` had to be read.
+    ///
+    /// - *not runnable*: `syscall` says 'running' of a thread that is runnable, and
+    ///   otherwise waits until the thread has left its CPU. (State S in `stat` only
+    ///   means that the thread marked itself sleeping.)
+    /// - *same CPU*: this thread was on CPU c after the call; a later word that the
+    ///   victim's CPU is c means that it was off the CPU at that moment, or was
+    ///   switched to it since.
+    /// - *switch count*: it got a CPU since the baseline.
+    fn left_cpu(&mut self) -> bool {
+        let able = &self.setup.capabilities;
+        let here = self.setup.config.kernel.cpu();
+        if able.not_runnable.is_ok() {
+            let mut buffer = [0; 256];
+            match read(self.setup, self.record, File::Syscall, &mut buffer) {
+                Read::Gone => return true,
+                Read::Text(text) if kernel::left_cpu(text) => return true,
+                _ => {}
+            }
+        }
+        if able.same_cpu.is_ok() {
+            match self.stat() {
+                Some(Err(())) => return true,
+                Some(Ok(stat)) if Some(stat.cpu) == here => return true,
+                _ => {}
+            }
+        }
+        if able.switches.is_ok() && self.waits {
+            let mut buffer = [0; 128];
+            match read(self.setup, self.record, File::Schedstat, &mut buffer) {
+                Read::Gone => return true,
+                Read::Text(text) => {
+                    let count = kernel::switches(text);
+                    if self.baseline.is_some() && count.is_some() && self.baseline != count {
+                        return true;
+                    }
+                    self.baseline = self.baseline.or(count);
+                }
+                Read::Unknown => {}
+            }
+        }
+        false
+    }
+}
+
+impl Victim for Thread<'_> {
+    fn passed_barrier(&mut self) -> bool {
+        if self.left_cpu() {
+            return true;
+        }
+        // Without any proof that a thread does not run, interrupt it.
+        let able = &self.setup.capabilities;
+        !able.has_proof() && self.setup.config.kernel.membarrier().is_ok()
+    }
+
+    fn signal(&mut self) -> Result<(), Busy> {
+        // What was counted before the signal proves nothing about after it.
+        self.baseline = None;
+        self.signalled = true;
+        let tid = self.record.tid.load(Ordering::Acquire);
+        let config = &self.setup.config;
+        if tid == 0 {
+            // It has given its record back, and its generation with it.
+            return Ok(());
+        }
+        match config.kernel.tgkill(fork::pid(), tid, config.signal) {
+            Ok(()) => Ok(()),
+            Err(why) if why.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+            Err(_) => Err(Busy::NoSignal),
+        }
+    }
+
+    fn will_handle(&mut self) -> bool {
+        if self.setup.capabilities.handler.is_err() || !signal::is_installed() {
+            return false;
+        }
+        match self.stat() {
+            Some(Err(())) => true,
+            // A tracer may keep the signal from it.
+            Some(Ok(Stat { state: b't', .. })) | None => false,
+            Some(Ok(stat)) if (stat.blocked >> (self.setup.config.signal - 1)) & 1 != 0 => false,
+            Some(Ok(_)) => self.left_cpu(),
+        }
+    }
+}
+
+/// Pauses between two looks: gives the CPU away first, sleeps longer and longer then.
+struct Pause {
+    until: Instant,
+    turns: u32,
+}
+
+impl Pause {
+    fn new(until: Instant) -> Self {
+        Self { until, turns: 0 }
+    }
+
+    /// False when it is time to give up.
+    fn wait(&mut self) -> bool {
+        if Instant::now() >= self.until {
+            return false;
+        }
+        self.turns += 1;
+        if self.turns <= 8 {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(Duration::from_micros(10 << (self.turns - 8).min(5)));
+        }
+        true
+    }
+}
+
+/// Ends `ownership`, as hard as `mode` says. After `Ok` its owner commits nothing under
+/// it.
+#[cold]
+pub(crate) fn cancel(ownership: Ownership, mode: Cancel) -> Result<(), Busy> {
+    let (Some(setup), Some(record)) = (setup::get(), record::get(ownership.index())) else {
+        // Nobody could own anything yet.
+        return Ok(());
+    };
+    fork::check()?;
+    let result = cancel_record(setup, record, ownership, mode);
+    #[cfg(feature = "tracing")]
+    tracing::debug!(
+        target: "rlock",
+        victim = record.tid.load(Ordering::Relaxed),
+        generation = ownership.generation(),
+        ?mode,
+        ?result,
+        "cancel"
+    );
+    result
+}
+
+fn cancel_record(
+    setup: &'static Setup,
+    record: &Record,
+    ownership: Ownership,
+    mode: Cancel,
+) -> Result<(), Busy> {
+    let shared = &record.shared;
+    match mode {
+        Cancel::Try => protocol::cancel(shared, ownership, &mut Thread::new(setup, record, false)),
+        Cancel::Until(deadline) => {
+            let mut thread = Thread::new(setup, record, true);
+            let mut pause = Pause::new(deadline);
+            loop {
+                match protocol::cancel(shared, ownership, &mut thread) {
+                    Err(Busy::Running | Busy::InSection) if pause.wait() => {}
+                    result => return result,
+                }
+            }
+        }
+        Cancel::Strict(deadline) => {
+            if setup.capabilities.membarrier.is_err() {
+                return Err(Busy::NoBarrier);
+            }
+            let mut pause = Pause::new(deadline);
+            let mut thread = Thread::new(setup, record, false);
+            let barrier = || {
+                let done = setup.config.kernel.membarrier();
+                done.map_err(|_| Busy::NoBarrier)
+            };
+            let wait = || {
+                if pause.wait() {
+                    return Ok(());
+                }
+                let stands = read_state(setup, record);
+                Err(if matches!(stands, Some(b'R') | None) {
+                    Busy::Deadline
+                } else {
+                    Busy::InSection
+                })
+            };
+            protocol::cancel_strictly(shared, ownership, &mut thread, barrier, wait)
+        }
+    }
+}
+
+/// The thread's state, for the reason of a failure alone.
+fn read_state(setup: &'static Setup, record: &Record) -> Option<u8> {
+    let stat = Thread::new(setup, record, false).stat()?;
+    stat.ok().map(|stat| stat.state)
+}

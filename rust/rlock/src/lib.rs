@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! Relaxed revocable locks: mutual exclusion modulo preemption, and pseudo-per-CPU
+//! data on it.
+//!
+//! A thread acquires a [`Lock`] once and then writes under it without a locked
+//! instruction, until somebody takes the lock away. Taking away works at once from a
+//! thread that does not run, which is the common case for data that nearly belongs to a
+//! CPU, and fails, or waits, or interrupts ([`Cancel`]) otherwise.
+//!
+//! ```
+//! use rlock::{Lock, Owner, Slot};
+//!
+//! static HITS: Lock<Slot> = Lock::new(Slot::new(0));
+//!
+//! let owner = Owner::register()?;
+//! let mut token = owner.acquire(&HITS)?;
+//! for _ in 0..1000 {
+//!     // Revoked: acquire again (here nobody wants it).
+//!     token.add(&HITS, 1)?;
+//! }
+//! assert_eq!(HITS.load(), 1000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Source: Khuong, *Relaxed revocable locks: mutual exclusion modulo preemption*
+//! (2017); [`protocol`] says what differs.
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!("rlock is for x86-64 Linux: its sections are x86-64 assembly, its proofs Linux's /proc and membarrier");
+
+mod cancel;
+mod fork;
+pub mod kernel;
+mod owner;
+pub mod protocol;
+mod record;
+pub mod section;
+mod setup;
+mod signal;
+pub mod word;
+
+/// For tests that step through sections.
+#[doc(hidden)]
+pub mod testing {
+    use core::sync::atomic::AtomicU64;
+
+    /// The state and the flag of the calling thread's record; it must be registered.
+    pub fn own() -> &'static crate::protocol::Shared<AtomicU64> {
+        let own = crate::section::own();
+        // SAFETY: null or a record's, and those are never unmapped.
+        &unsafe { own.as_ref() }.expect("registered").shared
+    }
+}
+
+pub use cancel::Cancel;
+pub use owner::{Lock, Owner, Revoked, Slot, Token};
+pub use protocol::Busy;
+pub use setup::{capabilities, init, Capabilities, Config, Error};

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! What users hold: owners, locks, slots, tokens.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::Deref;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
+
+use crate::cancel::{self, Cancel};
+use crate::fork;
+use crate::kernel::File;
+use crate::protocol::{self, Busy};
+use crate::record::{self, Record};
+use crate::section;
+use crate::setup::{self, Error, Setup};
+use crate::signal;
+use crate::word::Ownership;
+
+/// The token no longer owns its lock; nothing was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the ownership was revoked")]
+pub struct Revoked;
+
+/// A word that changes only through a token of the lock that guards it, and that
+/// everybody may read.
+///
+/// An atomic: readers race with nobody. Eight bytes.
+#[derive(Default)]
+#[repr(transparent)]
+pub struct Slot(AtomicU64);
+
+impl Slot {
+    /// A slot that holds `value`.
+    pub const fn new(value: u64) -> Self {
+        Self(AtomicU64::new(value))
+    }
+
+    /// What it holds now. Acquire: what was written before the value was committed is
+    /// seen. A plain load.
+    #[inline]
+    pub fn load(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Writes, where nobody else can.
+    pub fn set(&mut self, value: u64) {
+        *self.0.get_mut() = value;
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.load(), f)
+    }
+}
+
+/// Data and its revocable lock. The lock is eight bytes: who owns it.
+///
+/// Reading the data takes no lock. Its [`Slot`]s change by way of a [`Token`]. Not for
+/// memory that processes share: an owner's index means something in one process only.
+#[derive(Default)]
+pub struct Lock<T> {
+    word: AtomicU64,
+    data: T,
+}
+
+impl<T> Lock<T> {
+    /// A free lock around `data`.
+    pub const fn new(data: T) -> Self {
+        Self {
+            word: AtomicU64::new(Ownership::NOBODY.bits()),
+            data,
+        }
+    }
+
+    /// Ends the ownership of whoever owns the lock. After `Ok` the owner of that moment
+    /// writes nothing more under it, and all that it wrote is seen. The lock is not the
+    /// caller's by that: another thread may acquire it at once.
+    ///
+    /// Any thread may, registered or not. Costs what [`Cancel`] says; nothing when
+    /// nobody owns it.
+    pub fn cancel(&self, mode: Cancel) -> Result<(), Busy> {
+        let owner = Ownership::from_bits(self.word.load(Ordering::Acquire));
+        if owner == Ownership::NOBODY {
+            return Ok(());
+        }
+        cancel::cancel(owner, mode)
+    }
+
+    /// The data, where nobody else can have it.
+    pub fn get_mut(&mut self) -> &mut T {
+        &mut self.data
+    }
+
+    /// The data.
+    pub fn into_inner(self) -> T {
+        self.data
+    }
+}
+
+impl<T> Deref for Lock<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.data
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Lock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let owner = Ownership::from_bits(self.word.load(Ordering::Relaxed));
+        f.debug_struct("Lock")
+            .field("owner", &owner)
+            .field("data", &self.data)
+            .finish()
+    }
+}
+
+/// A thread's part in rlock: what acquires locks. A handle: a thread may have several,
+/// and owns until the last is dropped.
+///
+/// Must not be used in a signal handler, unless that blocks all others and interrupted
+/// no section: an acquisition inside a section is refused ([`Busy::Nested`]).
+pub struct Owner {
+    /// The thread's pointer is the thread's.
+    not_send: PhantomData<*mut ()>,
+}
+
+impl Owner {
+    /// Registers the calling thread (or, where it is, gives another handle).
+    ///
+    /// Sets rlock up if nobody has. Three descriptors a thread, kept as long as the
+    /// process; some ten microseconds. Unblocks the signal in the calling thread, where
+    /// it must stay unblocked: who blocks it can be cancelled only strictly.
+    pub fn register() -> Result<Self, Error> {
+        let owner = Self {
+            not_send: PhantomData,
+        };
+        // SAFETY: the thread's pointer is null or a record's.
+        if let Some(record) = unsafe { section::own().as_ref() } {
+            let handles = record.handles.load(Ordering::Relaxed);
+            record.handles.store(handles + 1, Ordering::Relaxed);
+            return Ok(owner);
+        }
+        let setup = setup::get_or_default()?;
+        fork::check_sharing().map_err(|_| Error::OtherProcess)?;
+        let record = record::claim(setup.config.first_generation)?.ok_or(Error::Exhausted)?;
+        publish(record, setup);
+        record.handles.store(1, Ordering::Relaxed);
+        signal::unblock();
+        section::set_own(record);
+        Ok(owner)
+    }
+
+    /// The record of the calling thread, which is registered as long as there is a
+    /// handle.
+    #[inline(always)]
+    fn record(&self) -> &'static Record {
+        // SAFETY: set by `register` in this thread, which the handle cannot leave, to a
+        // record, which is never unmapped; null again only without handles.
+        unsafe { &*section::own() }
+    }
+
+    /// Acquires `lock`, if need be by cancelling its owner, once ([`Cancel::Try`]).
+    ///
+    /// One load when the thread owns it already. Otherwise a compare-and-swap, and what
+    /// the cancellation costs. No order among those who want it: who tries first after
+    /// it is free has it.
+    #[inline]
+    pub fn acquire<'t, T>(&'t self, lock: &'t Lock<T>) -> Result<Token<'t, T>, Busy> {
+        self.acquire_by(lock, Cancel::Try)
+    }
+
+    /// Acquires `lock`, if need be by cancelling its owner as hard as `mode` says.
+    #[inline]
+    pub fn acquire_by<'t, T>(
+        &'t self,
+        lock: &'t Lock<T>,
+        mode: Cancel,
+    ) -> Result<Token<'t, T>, Busy> {
+        let record = self.record();
+        let mine = record.shared.state.load(Ordering::Relaxed);
+        let nested = record.shared.section.load(Ordering::Relaxed) != 0;
+        // A state with flags equals no lock's word.
+        let (record, ownership) = if lock.word.load(Ordering::Acquire) == mine && !nested {
+            (record, Ownership::from_bits(mine))
+        } else {
+            acquire_slowly(&lock.word, mode)?
+        };
+        Ok(Token {
+            data: &lock.data,
+            record,
+            ownership,
+            budget: record.budget.load(Ordering::Relaxed),
+            owner: PhantomData,
+        })
+    }
+
+    /// Ends every ownership of the thread, at once: their tokens are revoked.
+    ///
+    /// One locked instruction.
+    pub fn release_all(&self) {
+        renew(self.record());
+    }
+
+    /// After a `siglongjmp` out of a signal handler, which may have interrupted a
+    /// section that is now never left: without this, acquisitions fail with
+    /// [`Busy::Nested`]. Ends every ownership of the thread, and unblocks the signal.
+    ///
+    /// # Safety
+    ///
+    /// The thread must not be inside a section: not be in a signal handler.
+    pub unsafe fn forget_section(&self) {
+        let record = self.record();
+        renew(record);
+        record.shared.section.store(0, Ordering::Release);
+        signal::unblock();
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let record = self.record();
+        let handles = record.handles.load(Ordering::Relaxed) - 1;
+        record.handles.store(handles, Ordering::Relaxed);
+        if handles == 0 {
+            section::set_own(core::ptr::null());
+            record.give_back();
+        }
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.record().ownership(), f)
+    }
+}
+
+/// Enters the calling thread into its record: the thread and its files, before any lock
+/// holds a generation of it.
+pub(crate) fn publish(record: &Record, setup: &Setup) {
+    let kernel = setup.config.kernel;
+    let tid = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+    record
+        .limit
+        .store(setup.config.operations, Ordering::Relaxed);
+    record
+        .budget
+        .store(setup.config.operations, Ordering::Relaxed);
+    for file in File::ALL {
+        // Without the file (no such file, no descriptor left) the thread can be
+        // cancelled by the other proofs, or strictly.
+        let opened = kernel.open(tid, file).ok();
+        let inode = opened.as_ref().and_then(|fd| kernel.inode(fd.as_fd()));
+        put(record, file, opened);
+        record.inodes[file as usize].store(inode.unwrap_or(0), Ordering::Release);
+    }
+    record.tid.store(tid, Ordering::Release);
+}
+
+/// Makes `fd` the record's `file`, under the number that the record has.
+fn put(record: &Record, file: File, fd: Option<OwnedFd>) {
+    let number = &record.files[file as usize];
+    let old = number.load(Ordering::Relaxed) - 1;
+    match fd {
+        None => number.store(0, Ordering::Release),
+        Some(fd) if old < 0 => number.store(fd.into_raw_fd() + 1, Ordering::Release),
+        Some(fd) => {
+            // SAFETY: neither number is owned by anybody else.
+            let rc = unsafe { libc::dup3(fd.as_fd().as_raw_fd(), old, libc::O_CLOEXEC) };
+            if rc < 0 {
+                number.store(0, Ordering::Release);
+            }
+        }
+    }
+}
+
+/// Begins the thread's next generation.
+#[cold]
+fn renew(record: &'static Record) {
+    record
+        .budget
+        .store(record.limit.load(Ordering::Relaxed), Ordering::Relaxed);
+    protocol::advance(&record.shared);
+}
+
+#[cold]
+fn acquire_slowly(word: &AtomicU64, mode: Cancel) -> Result<(&'static Record, Ownership), Busy> {
+    fork::check_sharing()?;
+    // SAFETY: the caller's thread is registered.
+    let mut record: &'static Record = unsafe { &*section::own() };
+    if record.shared.section.load(Ordering::Relaxed) != 0 {
+        return Err(Busy::Nested);
+    }
+    // Somebody asked for the end of this generation, or the record is used up.
+    if record.shared.state.load(Ordering::Relaxed) != record.ownership().bits() {
+        if record.ownership().next().is_none() {
+            record = replace(record)?;
+        } else {
+            renew(record);
+        }
+    }
+    let mine = record.ownership();
+    protocol::acquire(word, mine, |owner| cancel::cancel(owner, mode))?;
+    Ok((record, mine))
+}
+
+/// A thread whose record is used up gets another one.
+fn replace(old: &'static Record) -> Result<&'static Record, Busy> {
+    let setup = setup::get().ok_or(Busy::OtherProcess)?;
+    let new = record::claim(setup.config.first_generation)
+        .ok()
+        .flatten()
+        .ok_or(Busy::NoRecord)?;
+    publish(new, setup);
+    let handles = old.handles.load(Ordering::Relaxed);
+    new.handles.store(handles, Ordering::Relaxed);
+    section::set_own(new);
+    old.give_back();
+    Ok(new)
+}
+
+/// The right to write the slots of a lock's data, until it is revoked.
+///
+/// Derefs to the data. Dropping it keeps the ownership: the thread's next
+/// [`acquire`](Owner::acquire) of the lock costs a load, and who else wants the lock
+/// cancels it.
+///
+/// As long as operations succeed, nobody else wrote a slot of this lock since the
+/// acquisition: to read slots, compute, and commit one store is atomic.
+pub struct Token<'t, T> {
+    data: &'t T,
+    record: &'static Record,
+    ownership: Ownership,
+    /// Commits left; the record's is brought up to date when the token is dropped.
+    budget: u32,
+    owner: PhantomData<*mut ()>,
+}
+
+impl<'t, T> Token<'t, T> {
+    /// Takes one from the budget; when there is none left, gives up all that the thread
+    /// owns, before anything is written.
+    #[inline(always)]
+    fn spend(&mut self) -> Result<(), Revoked> {
+        match self.budget.checked_sub(1) {
+            Some(left) => {
+                self.budget = left;
+                Ok(())
+            }
+            None => Err(self.revoked()),
+        }
+    }
+
+    #[cold]
+    fn revoked(&mut self) -> Revoked {
+        // Unless the thread has gone on to another generation already.
+        if self.record.ownership() == self.ownership {
+            renew(self.record);
+        }
+        self.budget = self.record.limit.load(Ordering::Relaxed);
+        Revoked
+    }
+
+    /// Writes `value` to `slot`, if the token still owns its lock.
+    ///
+    /// No locked instruction, no system call: some eight plain instructions.
+    #[inline(always)]
+    pub fn store(&mut self, slot: &'t Slot, value: u64) -> Result<(), Revoked> {
+        self.spend()?;
+        if section::store(self.record, self.ownership, &slot.0, value) {
+            Ok(())
+        } else {
+            Err(self.revoked())
+        }
+    }
+
+    /// Adds `value` to `slot`, wrapping, if the token still owns its lock. Costs what
+    /// [`store`](Self::store) does.
+    #[inline(always)]
+    pub fn add(&mut self, slot: &'t Slot, value: u64) -> Result<(), Revoked> {
+        self.spend()?;
+        if section::add(self.record, self.ownership, &slot.0, value) {
+            Ok(())
+        } else {
+            Err(self.revoked())
+        }
+    }
+
+    /// Writes `value` to `slot` if that is `expected` and the token still owns its
+    /// lock. `Ok(false)` when it is something else. One comparison more than
+    /// [`store`](Self::store).
+    #[inline(always)]
+    pub fn compare_and_store(
+        &mut self,
+        slot: &'t Slot,
+        expected: u64,
+        value: u64,
+    ) -> Result<bool, Revoked> {
+        self.spend()?;
+        match section::compare_and_store(self.record, self.ownership, &slot.0, expected, value) {
+            Some(written) => Ok(written),
+            None => Err(self.revoked()),
+        }
+    }
+
+    /// Stage, then commit: `stage` gets what `slot` holds, writes to memory that nobody
+    /// else sees yet, and says what is to be written to `slot`; that is the one store
+    /// by which all of it becomes visible, or is not.
+    ///
+    /// Who reads the new value from the slot sees what `stage` wrote.
+    #[inline(always)]
+    pub fn stage(&mut self, slot: &'t Slot, stage: impl FnOnce(u64) -> u64) -> Result<(), Revoked> {
+        let value = stage(slot.load());
+        self.store(slot, value)
+    }
+
+    /// Whether the token still owns its lock, as far as can be seen now.
+    pub fn is_valid(&self) -> bool {
+        self.record.shared.state.load(Ordering::Acquire) == self.ownership.bits()
+    }
+
+    /// Ends every ownership of the thread, this token's among them.
+    pub fn release(mut self) {
+        self.revoked();
+    }
+
+    /// The data, for as long as the lock is borrowed.
+    #[inline(always)]
+    pub fn data(&self) -> &'t T {
+        self.data
+    }
+}
+
+impl<T> Deref for Token<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        self.data
+    }
+}
+
+impl<T> Drop for Token<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.record.budget.store(self.budget, Ordering::Relaxed);
+    }
+}
+
+impl<T> fmt::Debug for Token<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.ownership, f)
+    }
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! The protocol, once, for the crate and for the model checker: what an owner, a
+//! canceller and a signal handler do to the words they share.
+//!
+//! After Khuong, *Relaxed revocable locks: mutual exclusion modulo preemption*
+//! (2017), with these changes: generation, 'cancelled', 'signalled' and
+//! 'acknowledged' are one word, changed by compare-and-swap, so that no two of them
+//! can disagree; an ownership is given up only as a whole (the generation advances),
+//! so that a section need not read the lock, whose word stays as long as the
+//! generation is valid; and nobody trusts that a thread which was sent a signal has
+//! run the handler unless [`Victim::will_handle`] says so.
+//!
+//! # The section
+//!
+//! An owner's store is a *section*, these accesses in this order, by plain
+//! instructions:
+//!
+//! 1. `section := ownership` (the flag);
+//! 2. `state`, compared with the ownership: unequal leads to 4;
+//! 3. the store (the commit);
+//! 4. `section := 0`.
+//!
+//! Nothing orders 1 before 2 for other CPUs (x86 lets the load pass the store).
+//! Who cancels gets that order from the victim's CPU: a context switch or a
+//! membarrier. A signal handler that interrupts after 1 and before the end of 3
+//! goes to 4 instead ([`on_signal`]).
+//!
+//! # Orderings
+//!
+//! | access | ordering | pairs with |
+//! |---|---|---|
+//! | canceller: `state` to CANCELLED | `cmpxchg` (full) | the victim's barrier: either its load in 2 sees this, or its flag of 1 is seen below |
+//! | canceller: `section` | `load_acquire` after the victim's barrier | 4 and 1: what a victim committed is seen by who finds the flag clear |
+//! | canceller: `state` when the ownership is dead | `load_acquire` | [`advance`]'s and [`on_signal`]'s release: the victim's commits are seen |
+//! | owner: [`advance`] | `swap` (full) | as above; and a handler's or canceller's change is not lost |
+//! | handler: ACKNOWLEDGED | `fetch_or` (full) | as above |
+//! | owner: `lock` to its ownership | `cmpxchg` (full) | the same of the owner before: what that one read of the data is over |
+//! | owner: `lock` | `load_acquire` | the `cmpxchg` that wrote it |
+
+use crate::word::{standing, Ownership, Standing, ACKNOWLEDGED, CANCELLED, SIGNALLED};
+
+/// A 64-bit cell shared between threads. The names carry the ordering; those
+/// without one are full barriers.
+pub trait Word {
+    /// Reads. Orders nothing.
+    fn load_relaxed(&self) -> u64;
+    /// Reads. What follows in program order stays after it.
+    fn load_acquire(&self) -> u64;
+    /// Writes. Orders nothing.
+    fn store_relaxed(&self, value: u64);
+    /// Writes. What precedes in program order stays before it.
+    fn store_release(&self, value: u64);
+    /// Writes `new` if the value is `old`. Says what it was otherwise.
+    fn cmpxchg(&self, old: u64, new: u64) -> Result<(), u64>;
+    /// Writes; returns the value before.
+    fn swap(&self, new: u64) -> u64;
+    /// Sets bits; returns the value before.
+    fn fetch_or(&self, bits: u64) -> u64;
+}
+
+/// What threads share of an owner's record.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Shared<W> {
+    /// The ownership that is valid now, and its flags. Written by all.
+    pub state: W,
+    /// The flag: an ownership while a section is under way, else 0. Written by the
+    /// owner's thread alone, and by nobody else while it lives.
+    pub section: W,
+}
+
+/// What a canceller can learn of and do to the victim's thread.
+pub trait Victim {
+    /// Whether it is proven that the victim's thread went through a full barrier
+    /// (a context switch, a membarrier) between the call and the return. In doubt
+    /// `false`.
+    fn passed_barrier(&mut self) -> bool;
+
+    /// Sends the signal. When this returns `Ok`, the signal is pending or handled.
+    fn signal(&mut self) -> Result<(), Busy>;
+
+    /// Whether it is proven that the victim's thread, after the signal was sent, was
+    /// outside user mode between the call and the return, and that it runs the
+    /// handler before it goes on in the section that it may be in. In doubt `false`.
+    fn will_handle(&mut self) -> bool;
+}
+
+/// Why a lock was not acquired or an owner not cancelled. All of them leave the
+/// owner asked to give up, so that a later attempt may well succeed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Busy {
+    /// No proof that the owner's thread is not running: it probably runs on another
+    /// CPU.
+    #[error("the owner may be running")]
+    Running,
+    /// The owner's thread stands in a section and does not answer: it is stopped,
+    /// traced, faulting, or its signal is blocked.
+    #[error("the owner stands in a section and does not answer")]
+    InSection,
+    /// Strict and without an answer at the deadline; the owner ran all the time.
+    #[error("the owner did not leave its section by the deadline")]
+    Deadline,
+    /// The calling thread is itself in a section: a signal handler interrupted one.
+    #[error("the calling thread is inside a section, of which this is a signal handler")]
+    Nested,
+    /// The signal could not be sent, or its handler is no longer rlock's.
+    #[error("the owner's thread cannot be signalled")]
+    NoSignal,
+    /// A child of `fork` that did not run `fork`'s handlers, or a process that shares
+    /// this one's memory.
+    #[error("this process is a copy of, or shares memory with, the one that owns the records")]
+    OtherProcess,
+    /// The thread's record is used up, and there is no other.
+    #[error("no owner's record is left")]
+    NoRecord,
+    /// The kernel refuses the membarrier that a strict cancel needs.
+    #[error("membarrier is not to be had")]
+    NoBarrier,
+}
+
+/// Asks for the end of `ownership`. `None` when it is dead already, otherwise
+/// whether a signal was sent since it was asked.
+fn ask<W: Word>(victim: &Shared<W>, ownership: Ownership) -> Option<bool> {
+    let mut state = victim.state.load_acquire();
+    loop {
+        match standing(state, ownership) {
+            Standing::Dead => return None,
+            Standing::Cancelled { signalled } => return Some(signalled),
+            Standing::Valid => match victim.state.cmpxchg(state, state | CANCELLED) {
+                Ok(()) => return Some(false),
+                Err(now) => state = now,
+            },
+        }
+    }
+}
+
+/// Whether the victim said itself that no store of `ownership` is to come.
+fn answered<W: Word>(victim: &Shared<W>, ownership: Ownership) -> bool {
+    standing(victim.state.load_acquire(), ownership) == Standing::Dead
+}
+
+/// Sends the signal unless one was sent since the generation was cancelled.
+fn ensure_signal<W: Word>(
+    victim: &Shared<W>,
+    ownership: Ownership,
+    thread: &mut impl Victim,
+) -> Result<(), Busy> {
+    if let Standing::Cancelled { signalled: false } =
+        standing(victim.state.load_acquire(), ownership)
+    {
+        // First the signal, then the word that says so: who reads SIGNALLED may rely
+        // on it. Two cancellers may both send one; that costs, and does no harm.
+        thread.signal()?;
+        let mut state = victim.state.load_relaxed();
+        while standing(state, ownership) == (Standing::Cancelled { signalled: false }) {
+            match victim.state.cmpxchg(state, state | SIGNALLED) {
+                Ok(()) => break,
+                Err(now) => state = now,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Cancels `ownership`, or fails if the victim runs and cannot be proven to have
+/// noticed. After `Ok` its owner commits nothing under it, and what it committed is
+/// seen.
+///
+/// Never waits. Sends no signal unless the victim was interrupted inside a section.
+pub fn cancel<W: Word>(
+    victim: &Shared<W>,
+    ownership: Ownership,
+    thread: &mut impl Victim,
+) -> Result<(), Busy> {
+    if ask(victim, ownership).is_none() {
+        return Ok(());
+    }
+    if !thread.passed_barrier() {
+        return if answered(victim, ownership) {
+            Ok(())
+        } else {
+            Err(Busy::Running)
+        };
+    }
+    // The barrier came after 'cancelled': a section that began before it has its flag
+    // seen here, one that begins after it sees 'cancelled'.
+    if victim.section.load_acquire() == 0 {
+        return Ok(());
+    }
+    ensure_signal(victim, ownership, thread)?;
+    if thread.will_handle() || answered(victim, ownership) {
+        return Ok(());
+    }
+    // It may have left the section since.
+    if victim.section.load_acquire() == 0 {
+        return Ok(());
+    }
+    Err(Busy::InSection)
+}
+
+/// Cancels `ownership` without belief in what the system says of a thread: only a
+/// barrier on the victim's CPU and an answer count. `barrier` makes every running
+/// thread of the process pass a full barrier; `wait` pauses and says why not when it
+/// is time to give up.
+pub fn cancel_strictly<W: Word>(
+    victim: &Shared<W>,
+    ownership: Ownership,
+    thread: &mut impl Victim,
+    barrier: impl FnOnce() -> Result<(), Busy>,
+    mut wait: impl FnMut() -> Result<(), Busy>,
+) -> Result<(), Busy> {
+    if ask(victim, ownership).is_none() {
+        return Ok(());
+    }
+    barrier()?;
+    if victim.section.load_acquire() == 0 {
+        return Ok(());
+    }
+    // Also when there can be no signal, a running victim leaves its section.
+    let sent = ensure_signal(victim, ownership, thread);
+    loop {
+        if answered(victim, ownership) || victim.section.load_acquire() == 0 {
+            return Ok(());
+        }
+        wait().map_err(|why| sent.err().unwrap_or(why))?;
+    }
+}
+
+/// Makes `lock` the property of `mine`. `cancel` is to end the ownership of whom it
+/// belongs to. After `Ok`, and as long as `mine` is valid, the lock's word stays.
+///
+/// Costs one load when it is `mine` already.
+pub fn acquire<W: Word>(
+    lock: &W,
+    mine: Ownership,
+    mut cancel: impl FnMut(Ownership) -> Result<(), Busy>,
+) -> Result<(), Busy> {
+    let mut held = lock.load_acquire();
+    while held != mine.bits() {
+        let owner = Ownership::from_bits(held);
+        if owner != Ownership::NOBODY {
+            cancel(owner)?;
+        }
+        match lock.cmpxchg(held, mine.bits()) {
+            Ok(()) => break,
+            Err(now) => held = now,
+        }
+    }
+    Ok(())
+}
+
+/// Ends the owner's present generation, and with it all that it owns. By the owner,
+/// outside sections. Returns the next one; `None` when the record is used up.
+pub fn advance<W: Word>(own: &Shared<W>) -> Option<Ownership> {
+    let now = Ownership::from_bits(own.state.load_relaxed());
+    let next = now.next();
+    own.state
+        .swap(next.map_or_else(|| now.retired(), Ownership::bits));
+    next
+}
+
+/// The section, access for access, for worlds without assembly. `boundary` is called
+/// between accesses with the place where a signal would find the thread, and says
+/// whether to abort there. Returns whether `commit` was called.
+///
+/// The assembly's order of accesses is compared with this one's by single-stepping
+/// (`tests/step`).
+pub fn section<W: Word>(
+    own: &Shared<W>,
+    mine: Ownership,
+    commit: impl FnOnce(),
+    mut boundary: impl FnMut(Place) -> Action,
+) -> bool {
+    own.section.store_relaxed(mine.bits());
+    let valid = boundary(Place::Before) != Action::Abort
+        && own.state.load_relaxed() == mine.bits()
+        && boundary(Place::Before) != Action::Abort;
+    if valid {
+        commit();
+        boundary(Place::After);
+    }
+    own.section.store_release(0);
+    valid
+}
+
+/// Where a signal handler found its thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// After the flag was set and before the commit: the section can be left out.
+    Before,
+    /// After the commit, or where a section goes that failed: nothing is to come,
+    /// though the flag is still set.
+    After,
+    /// In no section's code.
+    Elsewhere,
+}
+
+/// What a signal handler has to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Nothing.
+    Return,
+    /// Go on where the section fails, without the commit.
+    Abort,
+    /// Come again when the handler that this one interrupted has returned: that one
+    /// interrupted a section, which only then can be left out.
+    Defer,
+}
+
+/// The signal handler, in the owner's thread.
+pub fn on_signal<W: Word>(own: &Shared<W>, place: Place) -> Action {
+    if own.state.load_acquire() & CANCELLED == 0 {
+        return Action::Return;
+    }
+    let action = match place {
+        Place::Before => Action::Abort,
+        Place::After => Action::Return,
+        Place::Elsewhere if own.section.load_relaxed() != 0 => return Action::Defer,
+        Place::Elsewhere => Action::Return,
+    };
+    own.state.fetch_or(ACKNOWLEDGED);
+    action
+}

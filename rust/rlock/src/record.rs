@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! Owners' records: type-stable, never unmapped, found by index.
+
+use core::ptr;
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::protocol::{self, Shared, Word};
+use crate::word::{Ownership, MAX_RECORDS};
+
+impl Word for AtomicU64 {
+    fn load_relaxed(&self) -> u64 {
+        self.load(Ordering::Relaxed)
+    }
+    fn load_acquire(&self) -> u64 {
+        self.load(Ordering::Acquire)
+    }
+    fn store_relaxed(&self, value: u64) {
+        self.store(value, Ordering::Relaxed);
+    }
+    fn store_release(&self, value: u64) {
+        self.store(value, Ordering::Release);
+    }
+    fn cmpxchg(&self, old: u64, new: u64) -> Result<(), u64> {
+        self.compare_exchange(old, new, Ordering::SeqCst, Ordering::Acquire)
+            .map(|_| ())
+    }
+    fn swap(&self, new: u64) -> u64 {
+        AtomicU64::swap(self, new, Ordering::SeqCst)
+    }
+    fn fetch_or(&self, bits: u64) -> u64 {
+        AtomicU64::fetch_or(self, bits, Ordering::SeqCst)
+    }
+}
+
+/// The files of a thread that a canceller reads.
+pub(crate) const FILES: usize = 3;
+
+/// One thread's record. Two cache lines: the owner reads and writes the first in every
+/// section, and cancellers touch it only to cancel.
+///
+/// All zero is a record that nobody has used.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub(crate) struct Record {
+    /// What the protocol knows.
+    pub(crate) shared: Shared<AtomicU64>,
+    /// Commits left before the forced release. The owner's own.
+    pub(crate) budget: AtomicU32,
+    /// How many commits a generation is good for. Set when the record is claimed.
+    pub(crate) limit: AtomicU32,
+    /// How many `Owner`s of the thread there are. The owner's own.
+    pub(crate) handles: AtomicU32,
+    /// The thread; 0 while there is none. Set before the generation is published.
+    pub(crate) tid: AtomicU32,
+    /// The thread's files, plus one (0: never opened). A number, once here, stays this
+    /// record's: a later thread's file is put in its place by `dup3`, so that a
+    /// canceller never reads a number that somebody else got.
+    pub(crate) files: [AtomicI32; FILES],
+    /// The files' inodes: a number that another part of the program closed and that
+    /// the kernel gave out again is noticed.
+    pub(crate) inodes: [AtomicU64; FILES],
+    /// 0 free, 1 a thread's, 2 retired.
+    claimed: AtomicU32,
+    #[cfg(feature = "stats")]
+    pub(crate) stats: crate::stats::Counts,
+}
+
+const FREE: u32 = 0;
+const CLAIMED: u32 = 1;
+const RETIRED: u32 = 2;
+
+const PER_CHUNK: usize = 1024;
+const CHUNKS: usize = MAX_RECORDS / PER_CHUNK;
+
+static TABLE: [AtomicPtr<Record>; CHUNKS] = [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS];
+/// One more than the highest index ever claimed.
+static USED: AtomicUsize = AtomicUsize::new(1);
+
+/// The record of `index`, which was in a lock's word.
+pub(crate) fn get(index: usize) -> Option<&'static Record> {
+    let chunk = TABLE.get(index / PER_CHUNK)?.load(Ordering::Acquire);
+    if index == 0 || chunk.is_null() {
+        return None;
+    }
+    // SAFETY: a chunk has PER_CHUNK records and is never unmapped; zeroes are a record.
+    Some(unsafe { &*chunk.add(index % PER_CHUNK) })
+}
+
+/// Every record that was ever claimed.
+pub(crate) fn all() -> impl Iterator<Item = &'static Record> {
+    (1..USED.load(Ordering::Acquire)).filter_map(get)
+}
+
+fn chunk(number: usize) -> rustix::io::Result<*mut Record> {
+    use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
+    let slot = &TABLE[number];
+    let there = slot.load(Ordering::Acquire);
+    if !there.is_null() {
+        return Ok(there);
+    }
+    let bytes = PER_CHUNK * size_of::<Record>();
+    // Not by the allocator: allocators are among the users.
+    // SAFETY: a fresh mapping; nobody has it yet.
+    let fresh = unsafe {
+        mmap_anonymous(
+            ptr::null_mut(),
+            bytes,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE | MapFlags::NORESERVE,
+        )?
+    };
+    match slot.compare_exchange(
+        ptr::null_mut(),
+        fresh.cast(),
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
+        Ok(_) => Ok(fresh.cast()),
+        Err(there) => {
+            // SAFETY: the mapping from above, which nobody saw.
+            unsafe { munmap(fresh, bytes)? };
+            Ok(there)
+        }
+    }
+}
+
+/// Claims a free record; its generation is one that no lock holds. `None` when all
+/// are in use or used up.
+pub(crate) fn claim(first_generation: u64) -> rustix::io::Result<Option<&'static Record>> {
+    let mut missing = None;
+    for index in 1..MAX_RECORDS {
+        let Some(record) = get(index).or_else(|| {
+            missing = chunk(index / PER_CHUNK).err();
+            get(index)
+        }) else {
+            return missing.map_or(Ok(None), Err);
+        };
+        let taken =
+            record
+                .claimed
+                .compare_exchange(FREE, CLAIMED, Ordering::AcqRel, Ordering::Relaxed);
+        if taken.is_err() {
+            continue;
+        }
+        USED.fetch_max(index + 1, Ordering::AcqRel);
+        if record.shared.state.load(Ordering::Relaxed) == 0 {
+            let first = Ownership::new(index, first_generation);
+            record.shared.state.store(first.bits(), Ordering::Release);
+        }
+        return Ok(Some(record));
+    }
+    Ok(None)
+}
+
+impl Record {
+    /// The ownership that is valid, or was last.
+    pub(crate) fn ownership(&self) -> Ownership {
+        Ownership::from_bits(self.shared.state.load(Ordering::Relaxed))
+    }
+
+    /// Ends everything that the thread owns and gives the record back. By its thread,
+    /// or where that is no more (a child of fork).
+    pub(crate) fn give_back(&self) {
+        let next = protocol::advance(&self.shared);
+        self.tid.store(0, Ordering::Release);
+        self.shared.section.store(0, Ordering::Release);
+        let claimed = if next.is_some() { FREE } else { RETIRED };
+        self.claimed.store(claimed, Ordering::Release);
+    }
+
+    /// Whether a thread has it.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.claimed.load(Ordering::Acquire) == CLAIMED
+    }
+}

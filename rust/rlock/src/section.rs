@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! The sections, in assembly: the only assembly of the crate, with the thread's
+//! pointer that the signal handler reads. Each is the accesses of
+//! [`protocol`](crate::protocol) in its order, by plain instructions, and adds a row
+//! to the table in which the handler looks up the instruction it interrupted.
+
+use core::arch::asm;
+use core::mem::offset_of;
+use core::ptr;
+
+use crate::protocol::{Place, Shared};
+use crate::record::Record;
+use crate::word::Ownership;
+use core::sync::atomic::AtomicU64;
+
+const STATE: usize = offset_of!(Record, shared) + offset_of!(Shared<AtomicU64>, state);
+const SECTION: usize = offset_of!(Record, shared) + offset_of!(Shared<AtomicU64>, section);
+
+/// What became of a section.
+const COMMITTED: u32 = 0;
+const REVOKED: u32 = 1;
+const DIFFERENT: u32 = 2;
+
+/// One section: `$commit` is its last instruction but one (after those of `$check`),
+/// and `2:`, `3:`, `4:`, `5:`, `8:` bound it as [`Row`] says. What fails goes out of line,
+/// to `5:` (revoked, and where the handler leads) or `6:` (the check failed).
+macro_rules! section {
+    ($record:expr, $mine:expr, [$($check:literal),*], $commit:literal, $($operand:tt)*) => {{
+        let outcome: u32;
+        // SAFETY: `record` is a record of the table, which is never unmapped, and the
+        // calling thread's own; the operands' memory is that of live atomics. The
+        // accesses are those that the protocol describes. The stack is not used;
+        // memory and flags count as clobbered.
+        unsafe {
+            asm!(
+                "xor {outcome:e}, {outcome:e}",
+                "mov qword ptr [{record} + {section}], {mine}",
+                "2:",
+                "cmp qword ptr [{record} + {state}], {mine}",
+                "jne 5f",
+                $($check,)*
+                $commit,
+                "3:",
+                "mov qword ptr [{record} + {section}], 0",
+                "4:",
+                ".pushsection rlock_out, \"ax\", @progbits",
+                "5:",
+                "mov {outcome:e}, {revoked}",
+                "jmp 7f",
+                "6:",
+                "mov {outcome:e}, {different}",
+                "7:",
+                "mov qword ptr [{record} + {section}], 0",
+                "jmp 4b",
+                "8:",
+                ".popsection",
+                ".pushsection rlock_cs, \"aR\", @progbits",
+                ".balign 4",
+                ".long 2b - .",
+                ".long 3b - .",
+                ".long 4b - .",
+                ".long 5b - .",
+                ".long 8b - .",
+                ".popsection",
+                outcome = out(reg) outcome,
+                record = in(reg) ptr::from_ref::<Record>($record),
+                mine = in(reg) $mine.bits(),
+                state = const STATE,
+                section = const SECTION,
+                revoked = const REVOKED,
+                different = const DIFFERENT,
+                $($operand)*
+                options(nostack),
+            );
+        }
+        outcome
+    }};
+}
+
+/// Writes `value` to `slot` if `mine` is valid. Whether it did.
+#[inline(always)]
+pub(crate) fn store(record: &Record, mine: Ownership, slot: &AtomicU64, value: u64) -> bool {
+    COMMITTED
+        == section!(record, mine, [], "mov qword ptr [{slot}], {value}",
+            slot = in(reg) slot.as_ptr(), value = in(reg) value,)
+}
+
+/// Adds `value` to `slot` if `mine` is valid. Whether it did.
+#[inline(always)]
+pub(crate) fn add(record: &Record, mine: Ownership, slot: &AtomicU64, value: u64) -> bool {
+    COMMITTED
+        == section!(record, mine, [], "add qword ptr [{slot}], {value}",
+            slot = in(reg) slot.as_ptr(), value = in(reg) value,)
+}
+
+/// Writes `value` to `slot` if `mine` is valid and the slot is `expected`. `None`
+/// when revoked, otherwise whether it was `expected` (and is `value` now).
+#[inline(always)]
+pub(crate) fn compare_and_store(
+    record: &Record,
+    mine: Ownership,
+    slot: &AtomicU64,
+    expected: u64,
+    value: u64,
+) -> Option<bool> {
+    let outcome = section!(record, mine,
+        ["cmp qword ptr [{slot}], {expected}", "jne 6f"],
+        "mov qword ptr [{slot}], {value}",
+        slot = in(reg) slot.as_ptr(), value = in(reg) value,
+        expected = in(reg) expected,);
+    match outcome {
+        COMMITTED => Some(true),
+        DIFFERENT => Some(false),
+        _ => None,
+    }
+}
+
+/// A row of the table: distances from each field's own address.
+#[repr(C)]
+struct Row {
+    /// The first instruction after the flag is set.
+    begin: i32,
+    /// After the commit.
+    committed: i32,
+    /// After the flag is clear.
+    end: i32,
+    /// Where a section goes on that fails.
+    out: i32,
+    /// After what a failed section executes.
+    out_end: i32,
+}
+
+extern "C" {
+    #[link_name = "__start_rlock_cs"]
+    static TABLE: [Row; 0];
+    #[link_name = "__stop_rlock_cs"]
+    static TABLE_END: [Row; 0];
+}
+
+fn table() -> &'static [Row] {
+    // SAFETY: the linker defines both, around the rows of this program or library.
+    // There is a row: the functions above are in it, or nobody has a section.
+    unsafe {
+        let begin = ptr::addr_of!(TABLE).cast::<Row>();
+        let end = ptr::addr_of!(TABLE_END).cast::<Row>();
+        core::slice::from_raw_parts(begin, end.offset_from(begin).unsigned_abs())
+    }
+}
+
+fn target(field: &i32) -> u64 {
+    (ptr::from_ref(field) as u64).wrapping_add_signed(i64::from(*field))
+}
+
+/// Where a section stands in memory, for those who step through it.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// The first instruction after the flag is set.
+    pub begin: u64,
+    /// The first after the commit.
+    pub committed: u64,
+    /// The first after the flag is clear.
+    pub end: u64,
+    /// Where a section goes on that fails.
+    pub out: u64,
+    /// The first after what a failed section executes.
+    pub out_end: u64,
+}
+
+/// Every section of this program.
+pub fn all() -> impl Iterator<Item = Bounds> {
+    table().iter().map(|row| Bounds {
+        begin: target(&row.begin),
+        committed: target(&row.committed),
+        end: target(&row.end),
+        out: target(&row.out),
+        out_end: target(&row.out_end),
+    })
+}
+
+/// Where `rip` is, and where to go on when that is in a section before its commit.
+pub(crate) fn place(rip: u64) -> (Place, u64) {
+    for section in all() {
+        if rip >= section.begin && rip < section.committed {
+            return (Place::Before, section.out);
+        }
+        if rip >= section.committed && rip < section.end
+            || rip >= section.out && rip < section.out_end
+        {
+            return (Place::After, 0);
+        }
+    }
+    (Place::Elsewhere, 0)
+}
+
+// The thread's record, by initial-exec TLS: reading it never allocates, in a handler
+// of a thread that never used rlock neither. (Rust's own thread_local! would be
+// general-dynamic in a shared library.)
+core::arch::global_asm!(
+    ".pushsection .tbss.rlock_own, \"awT\", @nobits",
+    ".balign 8",
+    ".globl handover_rlock_own",
+    ".hidden handover_rlock_own",
+    ".type handover_rlock_own, @object",
+    ".size handover_rlock_own, 8",
+    "handover_rlock_own:",
+    ".zero 8",
+    ".popsection",
+);
+
+/// The calling thread's record; null before it registers.
+#[inline(always)]
+pub(crate) fn own() -> *const Record {
+    let own: *const Record;
+    // SAFETY: reads eight bytes of the thread's own static TLS.
+    unsafe {
+        asm!(
+            "mov {own}, qword ptr [rip + handover_rlock_own@GOTTPOFF]",
+            "mov {own}, qword ptr fs:[{own}]",
+            own = out(reg) own,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    own
+}
+
+/// Sets the calling thread's record.
+pub(crate) fn set_own(own: *const Record) {
+    // SAFETY: writes eight bytes of the thread's own static TLS, which nothing else
+    // writes.
+    unsafe {
+        asm!(
+            "mov {at}, qword ptr [rip + handover_rlock_own@GOTTPOFF]",
+            "mov qword ptr fs:[{at}], {own}",
+            at = out(reg) _,
+            own = in(reg) own,
+            options(nostack, preserves_flags),
+        );
+    }
+}

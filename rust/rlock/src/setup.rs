@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! Once a process: what the kernel is, what of it can be believed, and the handler.
+
+use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::mpsc;
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use rustix::thread::{CpuSet, Pid};
+
+use crate::fork;
+use crate::kernel::{self, File, Kernel, Linux, Stat};
+use crate::signal;
+
+/// How rlock is set up. [`Config::default`] serves; [`init`] takes another.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// The signal that leads an owner out of a section that it was interrupted in.
+    /// One below 32: those never fail for want of memory, and `stat` says whether a
+    /// thread blocks them. `SIGURG` unless said otherwise: ignored by default, so that
+    /// a stray one does no harm.
+    pub signal: i32,
+    /// After how many commits an owner gives up all that it owns (at least 1).
+    pub operations: u32,
+    /// Which kernel is asked. For tests.
+    pub kernel: &'static dyn Kernel,
+    /// The generation with which a record begins its life. For tests near the end of
+    /// the generations.
+    pub first_generation: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            signal: libc::SIGURG,
+            operations: 4096,
+            kernel: &Linux,
+            first_generation: 0,
+        }
+    }
+}
+
+/// Why rlock cannot be used, or a thread not be registered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Already set up, by [`init`] or by a first registration.
+    #[error("rlock is set up already; init comes before every registration")]
+    Initialised,
+    /// A configuration's value.
+    #[error("{what} is {value}; allowed is {allowed}")]
+    Config {
+        /// Which.
+        what: &'static str,
+        /// What it is.
+        value: i64,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// Nothing here proves that an owner is not running, and there is no membarrier.
+    #[error("no owner could ever be cancelled here: {0}")]
+    NoEvidence(Capabilities),
+    /// The handler cannot be installed.
+    #[error("the handler of signal {signal} cannot be installed: {why}")]
+    Handler {
+        /// The signal.
+        signal: i32,
+        /// What the kernel said.
+        why: io::Error,
+    },
+    /// The records' memory, or the process's marks.
+    #[error("no memory for owners' records: {0}")]
+    Memory(#[from] rustix::io::Errno),
+    /// More than a million threads at once.
+    #[error("all {} owners' records are in use", crate::word::MAX_RECORDS - 1)]
+    Exhausted,
+    /// Not the process that set rlock up, nor its child by `fork`.
+    #[error("{}", crate::protocol::Busy::OtherProcess)]
+    OtherProcess,
+}
+
+/// What the self-test at start-up found; `Ok` is used, and `Err` says why it is not.
+#[derive(Clone, Debug)]
+pub struct Capabilities {
+    /// 'Its last CPU is the one I am on': the reported CPU follows a thread.
+    pub same_cpu: Result<(), &'static str>,
+    /// 'It sleeps': the kernel says so once the thread has left its CPU.
+    pub not_runnable: Result<(), &'static str>,
+    /// 'It got a CPU since': the count of switches rises.
+    pub switches: Result<(), &'static str>,
+    /// A signal reaches its handler.
+    pub handler: Result<(), &'static str>,
+    /// The membarrier of strict cancels.
+    pub membarrier: Result<(), &'static str>,
+}
+
+impl Capabilities {
+    fn each(&self) -> [(&'static str, Result<(), &'static str>); 5] {
+        [
+            ("same CPU", self.same_cpu),
+            ("not runnable", self.not_runnable),
+            ("switch count", self.switches),
+            ("handler", self.handler),
+            ("membarrier", self.membarrier),
+        ]
+    }
+
+    /// Whether an owner's thread can be proven not to run without interrupting it.
+    pub fn has_proof(&self) -> bool {
+        self.same_cpu.is_ok() || self.not_runnable.is_ok() || self.switches.is_ok()
+    }
+}
+
+impl fmt::Display for Capabilities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (name, found)) in self.each().iter().enumerate() {
+            let separator = if i == 0 { "" } else { "; " };
+            match found {
+                Ok(()) => write!(f, "{separator}{name}: yes")?,
+                Err(why) => write!(f, "{separator}{name}: no ({why})")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What every part of the crate looks at.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) config: Config,
+    pub(crate) capabilities: Capabilities,
+}
+
+static SETUP: OnceLock<Setup> = OnceLock::new();
+static BEGINNING: Mutex<()> = Mutex::new(());
+
+/// The set-up, if there is one. There is when a lock has an owner.
+pub(crate) fn get() -> Option<&'static Setup> {
+    SETUP.get()
+}
+
+/// The set-up; makes the default one.
+pub(crate) fn get_or_default() -> Result<&'static Setup, Error> {
+    match SETUP.get() {
+        Some(setup) => Ok(setup),
+        None => match init(Config::default()) {
+            // Another thread's init came between: it serves as well.
+            Ok(_) | Err(Error::Initialised) => Ok(SETUP.get().expect("set above")),
+            Err(why) => Err(why),
+        },
+    }
+}
+
+/// Sets rlock up: installs the signal's handler, tests what can be believed, and says
+/// what it found. Before any registration; the first registration does it with
+/// [`Config::default`] otherwise.
+///
+/// Costs some milliseconds and a thread, once a process. Nothing stays when it fails,
+/// but the handler, which does no harm.
+pub fn init(config: Config) -> Result<&'static Capabilities, Error> {
+    let _one = BEGINNING
+        .lock()
+        .unwrap_or_else(|broken| broken.into_inner());
+    if SETUP.get().is_some() {
+        return Err(Error::Initialised);
+    }
+    if !(1..32).contains(&config.signal) {
+        return Err(Error::Config {
+            what: "signal",
+            value: i64::from(config.signal),
+            allowed: "1 to 31",
+        });
+    }
+    if config.operations == 0 {
+        return Err(Error::Config {
+            what: "operations",
+            value: 0,
+            allowed: "1 and more",
+        });
+    }
+    signal::install(config.signal).map_err(|why| Error::Handler {
+        signal: config.signal,
+        why,
+    })?;
+    fork::prepare(config.kernel.pid())?;
+    let capabilities = test(&config);
+    if !capabilities.has_proof() && capabilities.membarrier.is_err() {
+        return Err(Error::NoEvidence(capabilities));
+    }
+    let setup = SETUP.get_or_init(|| Setup {
+        config,
+        capabilities,
+    });
+    Ok(&setup.capabilities)
+}
+
+/// What the self-test found; tests and sets up if nobody has yet.
+pub fn capabilities() -> Result<&'static Capabilities, Error> {
+    get_or_default().map(|setup| &setup.capabilities)
+}
+
+fn test(config: &Config) -> Capabilities {
+    let kernel = config.kernel;
+    let membarrier = if kernel.register_membarrier().is_err() || kernel.membarrier().is_err() {
+        Err("the kernel refuses it")
+    } else {
+        Ok(())
+    };
+    // In a thread of its own: it changes its affinity and its mask.
+    let signal = config.signal;
+    let threads = std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .name("rlock-self-test".into())
+            .spawn_scoped(scope, move || {
+                (
+                    same_cpu(kernel),
+                    switches(kernel),
+                    handler(kernel, signal),
+                    not_runnable(kernel),
+                )
+            })
+            .ok()
+            .and_then(|thread| thread.join().ok())
+    });
+    let none = Err("no thread for the test");
+    let (same_cpu, switches, handler, not_runnable) = threads.unwrap_or((none, none, none, none));
+    Capabilities {
+        same_cpu,
+        not_runnable,
+        switches,
+        handler,
+        membarrier,
+    }
+}
+
+fn tid() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+/// Reads `file` of the calling thread or of another one.
+fn read<'b>(kernel: &dyn Kernel, tid: u32, file: File, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+    let fd = kernel.open(tid, file).ok()?;
+    let length = kernel.read(file, fd.as_fd(), buffer).ok()?;
+    buffer.get(..length)
+}
+
+/// Whether the CPU in `stat` is the one that a thread was bound to, for two CPUs that
+/// differ where there are two.
+fn same_cpu(kernel: &dyn Kernel) -> Result<(), &'static str> {
+    let me: Option<Pid> = None;
+    let before = rustix::thread::sched_getaffinity(me).map_err(|_| "no affinity to read")?;
+    let mut bound = 0;
+    let mut buffer = [0; 1024];
+    let mut found = Ok(());
+    for cpu in 0..CpuSet::MAX_CPU {
+        let mut one = CpuSet::new();
+        one.set(cpu);
+        // Those that this thread is not allowed now as well: a wider affinity may come.
+        if rustix::thread::sched_setaffinity(me, &one).is_err() {
+            continue;
+        }
+        bound += 1;
+        let stat = read(kernel, tid(), File::Stat, &mut buffer).and_then(Stat::parse);
+        let cpu = u32::try_from(cpu).ok();
+        if kernel.cpu() != cpu {
+            found = Err("a thread does not see the CPU it is bound to");
+        } else if stat.map(|stat| stat.cpu) != cpu {
+            found = Err("stat does not say the CPU a thread is bound to");
+        }
+        if bound == 2 || found.is_err() {
+            break;
+        }
+    }
+    let back = rustix::thread::sched_setaffinity(me, &before);
+    if bound == 0 || back.is_err() {
+        return Err("a thread cannot be bound to a CPU");
+    }
+    found
+}
+
+/// Whether schedstat's count rises when the thread sleeps, and never stands still.
+fn switches(kernel: &dyn Kernel) -> Result<(), &'static str> {
+    let mut buffer = [0; 256];
+    let mut count = || {
+        read(kernel, tid(), File::Schedstat, &mut buffer)
+            .and_then(kernel::switches)
+            .ok_or("no schedstat")
+    };
+    for _ in 0..3 {
+        let before = count()?;
+        std::thread::sleep(Duration::from_millis(1));
+        if count()? <= before {
+            return Err("schedstat does not count");
+        }
+    }
+    Ok(())
+}
+
+/// Whether a signal to the thread reaches the handler.
+fn handler(kernel: &dyn Kernel, number: i32) -> Result<(), &'static str> {
+    signal::unblock();
+    let before = signal::HANDLED.load(Ordering::Acquire);
+    kernel
+        .tgkill(kernel.pid(), tid(), number)
+        .map_err(|_| "tgkill is not allowed")?;
+    // To one's own thread: delivered before the call returns. Another kernel may be
+    // slower.
+    let until = Instant::now() + Duration::from_millis(100);
+    while signal::HANDLED.load(Ordering::Acquire) == before {
+        if Instant::now() >= until {
+            return Err("the handler does not run");
+        }
+        std::thread::yield_now();
+    }
+    if !signal::is_installed() {
+        return Err("the handler is not the one installed");
+    }
+    Ok(())
+}
+
+/// Whether `syscall` tells a thread that runs from one that sleeps.
+fn not_runnable(kernel: &'static dyn Kernel) -> Result<(), &'static str> {
+    let mut buffer = [0; 256];
+    let (sleep, spins) = (AtomicBool::new(false), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let (tell, told) = mpsc::channel();
+        // Dropped at the end, also of a failure: the thread ends then.
+        let (end, ended) = mpsc::channel::<()>();
+        let (sleep, spins) = (&sleep, &spins);
+        std::thread::Builder::new()
+            .name("rlock-self-test".into())
+            .spawn_scoped(scope, move || {
+                let _ = tell.send(tid());
+                spins.store(true, Ordering::Relaxed);
+                while !sleep.load(Ordering::Relaxed) {
+                    core::hint::spin_loop();
+                }
+                let _ = ended.recv();
+            })
+            .map_err(|_| "no thread for the test")?;
+        let other = told.recv().map_err(|_| "no thread for the test")?;
+        while !spins.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        let mut sleeps = || {
+            read(kernel, other, File::Syscall, &mut buffer)
+                .map(kernel::left_cpu)
+                .ok_or("no syscall file")
+        };
+        let mut found = Ok(());
+        for _ in 0..10 {
+            match sleeps() {
+                Ok(false) => {}
+                Ok(true) => found = Err("a running thread is said to sleep"),
+                Err(why) => found = Err(why),
+            }
+        }
+        sleep.store(true, Ordering::Relaxed);
+        let until = Instant::now() + Duration::from_secs(2);
+        while found.is_ok() && !sleeps()? {
+            if Instant::now() >= until {
+                found = Err("a sleeping thread is said to run");
+            }
+            std::thread::yield_now();
+        }
+        drop(end);
+        found
+    })
+}

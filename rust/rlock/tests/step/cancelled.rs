@@ -1,0 +1,222 @@
+//! A cancellation at every boundary: whoever cancelled with success writes next, and
+//! what he wrote stays.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rlock::protocol::Place;
+use rlock::{section, Busy, Cancel, Lock, Owner, Slot, Token};
+
+use crate::trap::{self, Stepper};
+
+/// What the canceller writes; what the victim would.
+const THEIRS: u64 = 100;
+const OURS: u64 = 7;
+
+/// The victim, in the handler, and the canceller, in its thread, take turns.
+struct Meeting {
+    turn: AtomicU32,
+    /// Whether the victim sleeps meanwhile, or spins.
+    sleeps: bool,
+}
+
+const VICTIMS: u32 = 0;
+const CANCELLERS: u32 = 1;
+const OVER: u32 = 2;
+
+impl Meeting {
+    fn hand_over(&self) {
+        self.turn.store(CANCELLERS, Ordering::SeqCst);
+        while self.turn.load(Ordering::SeqCst) == CANCELLERS {
+            if self.sleeps {
+                let time = libc::timespec {
+                    tv_sec: 0,
+                    tv_nsec: 50_000,
+                };
+                // SAFETY: reads the time alone; async-signal-safe.
+                unsafe { libc::nanosleep(&time, std::ptr::null_mut()) };
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+struct Interrupt<'a> {
+    at: usize,
+    step: Cell<usize>,
+    place: Cell<Option<Place>>,
+    slot: &'a Slot,
+    value: Cell<u64>,
+    meeting: &'a Meeting,
+}
+
+impl Stepper for Interrupt<'_> {
+    fn at(&self, rip: u64) {
+        let step = self.step.get();
+        self.step.set(step + 1);
+        if step != self.at {
+            return;
+        }
+        for bounds in section::all() {
+            if (bounds.begin..bounds.committed).contains(&rip) {
+                self.place.set(Some(Place::Before));
+            } else if (bounds.committed..bounds.end).contains(&rip)
+                || (bounds.out..bounds.out_end).contains(&rip)
+            {
+                self.place.set(Some(Place::After));
+            }
+        }
+        self.value.set(self.slot.load());
+        self.meeting.hand_over();
+    }
+}
+
+type Tally = BTreeMap<(String, String), u32>;
+
+/// One operation, interrupted after its instruction `at`. False when it has fewer.
+fn interrupt(
+    at: usize,
+    sleeps: bool,
+    mode: fn() -> Cancel,
+    operation: impl Fn(&mut Token<'_, Slot>) -> bool,
+    tally: &mut Tally,
+) -> bool {
+    let lock = Lock::new(Slot::new(0));
+    let meeting = Meeting {
+        turn: AtomicU32::new(VICTIMS),
+        sleeps,
+    };
+    let (lock, meeting) = (&lock, &meeting);
+    std::thread::scope(|scope| {
+        let canceller = scope.spawn(|| {
+            let owner = Owner::register().unwrap();
+            loop {
+                match meeting.turn.load(Ordering::SeqCst) {
+                    VICTIMS => std::thread::yield_now(),
+                    OVER => return None,
+                    _ => break,
+                }
+            }
+            let found = owner.acquire_by(lock, mode()).map(|mut token| {
+                token.store(token.data(), THEIRS).unwrap();
+            });
+            meeting.turn.store(OVER, Ordering::SeqCst);
+            Some(found)
+        });
+        let owner = Owner::register().unwrap();
+        let mut token = owner.acquire(lock).unwrap();
+        let interrupt = Interrupt {
+            at,
+            step: Cell::new(0),
+            place: Cell::new(None),
+            slot: lock,
+            value: Cell::new(0),
+            meeting,
+        };
+        let done = trap::step(&interrupt, || operation(&mut token));
+        meeting.turn.store(OVER, Ordering::SeqCst);
+        let place = interrupt.place.get();
+        let committed = interrupt.value.get() == OURS;
+        let Some(found) = canceller.join().unwrap() else {
+            // The operation was over before.
+            assert!(done && lock.load() == OURS);
+            return false;
+        };
+        match found {
+            Ok(()) => {
+                // What the victim commits after this is a lost update.
+                assert_eq!(lock.load(), THEIRS, "after {at}, in {place:?}");
+                assert_eq!(done, committed, "after {at}, in {place:?}");
+            }
+            Err(Busy::Running | Busy::InSection | Busy::Deadline) => {
+                assert_eq!(lock.load(), if done { OURS } else { 0 }, "after {at}");
+            }
+            Err(why) => panic!("{why}"),
+        }
+        let key = (format!("{place:?}"), format!("{found:?}"));
+        *tally.entry(key).or_default() += 1;
+        true
+    })
+}
+
+/// Every boundary of every operation. The tally says how many ended how.
+fn every_boundary(masked: bool, sleeps: bool, mode: fn() -> Cancel) -> Tally {
+    let _one = trap::install(masked);
+    let mut tally = Tally::new();
+    let operations: [fn(&mut Token<'_, Slot>) -> bool; 3] = [
+        |token| token.store(token.data(), OURS).is_ok(),
+        |token| token.add(token.data(), OURS).is_ok(),
+        |token| token.compare_and_store(token.data(), 0, OURS) == Ok(true),
+    ];
+    for operation in operations {
+        let steps = (0..)
+            .take_while(|&at| interrupt(at, sleeps, mode, operation, &mut tally))
+            .count();
+        assert!(steps > 8, "{steps} instructions?");
+    }
+    println!("masked {masked}, sleeps {sleeps}: {tally:?}");
+    // Every section was interrupted before its commit and after.
+    for place in [Place::Before, Place::After] {
+        let key = format!("{:?}", Some(place));
+        let met: u32 = tally
+            .iter()
+            .filter(|((place, _), _)| *place == key)
+            .map(|(_, count)| count)
+            .sum();
+        assert!(met >= 3, "{met} interruptions in {place:?}");
+    }
+    tally
+}
+
+fn succeeded(tally: &Tally, place: &str) -> u32 {
+    let key = (place.to_string(), "Ok(())".to_string());
+    tally.get(&key).copied().unwrap_or(0)
+}
+
+fn soon() -> Duration {
+    Duration::from_millis(10)
+}
+
+#[test]
+fn a_try_from_a_handler_that_sleeps() {
+    let tally = every_boundary(false, true, || Cancel::Try);
+    assert!(succeeded(&tally, "None") > 0);
+}
+
+#[test]
+fn a_try_from_a_handler_that_sleeps_masked() {
+    let tally = every_boundary(true, true, || Cancel::Try);
+    assert!(succeeded(&tally, "None") > 0);
+}
+
+#[test]
+fn a_try_from_a_handler_that_runs() {
+    every_boundary(false, false, || Cancel::Try);
+}
+
+#[test]
+fn a_wait_from_a_handler_that_sleeps() {
+    let tally = every_boundary(false, true, || Cancel::within(soon()));
+    assert!(succeeded(&tally, "None") > 0);
+}
+
+#[test]
+fn a_wait_from_a_handler_that_sleeps_masked() {
+    let tally = every_boundary(true, true, || Cancel::within(soon()));
+    assert!(succeeded(&tally, "None") > 0);
+}
+
+#[test]
+fn a_strict_one_from_a_handler_that_runs() {
+    let tally = every_boundary(false, false, || Cancel::strictly_within(soon()));
+    assert!(succeeded(&tally, "None") > 0);
+}
+
+#[test]
+fn a_strict_one_from_a_handler_that_runs_masked() {
+    let tally = every_boundary(true, false, || Cancel::strictly_within(soon()));
+    assert!(succeeded(&tally, "None") > 0);
+}

@@ -1,0 +1,6 @@
+//! Every instruction of every section, one at a time (the trap flag), with a
+//! cancellation at each boundary, from a signal handler that stands on the section.
+
+mod cancelled;
+mod order;
+mod trap;
