@@ -74,20 +74,41 @@ impl Stepper for Interrupt<'_> {
     }
 }
 
+/// Under which circumstances.
+#[derive(Clone, Copy, Debug)]
+struct Scene {
+    /// The handler that stands on the section has the signal blocked.
+    masked: bool,
+    /// Meanwhile the victim sleeps, in that handler; else it spins.
+    sleeps: bool,
+    /// The victim's thread blocks the signal itself.
+    blocked: bool,
+    /// Somebody put another handler in the place of rlock's.
+    displaced: bool,
+    mode: fn() -> Cancel,
+}
+
+const SLEEPING: Scene = Scene {
+    masked: false,
+    sleeps: true,
+    blocked: false,
+    displaced: false,
+    mode: || Cancel::Try,
+};
+
 type Tally = BTreeMap<(String, String), u32>;
 
 /// One operation, interrupted after its instruction `at`. False when it has fewer.
 fn interrupt(
     at: usize,
-    sleeps: bool,
-    mode: fn() -> Cancel,
+    scene: Scene,
     operation: impl Fn(&mut Token<'_, Slot>) -> bool,
     tally: &mut Tally,
 ) -> bool {
     let lock = Lock::new(Slot::new(0));
     let meeting = Meeting {
         turn: AtomicU32::new(VICTIMS),
-        sleeps,
+        sleeps: scene.sleeps,
     };
     let (lock, meeting) = (&lock, &meeting);
     std::thread::scope(|scope| {
@@ -100,7 +121,7 @@ fn interrupt(
                     _ => break,
                 }
             }
-            let found = owner.acquire_by(lock, mode()).map(|mut token| {
+            let found = owner.acquire_by(lock, (scene.mode)()).map(|mut token| {
                 token.store(token.data(), THEIRS).unwrap();
             });
             meeting.turn.store(OVER, Ordering::SeqCst);
@@ -108,6 +129,7 @@ fn interrupt(
         });
         let owner = Owner::register().unwrap();
         let mut token = owner.acquire(lock).unwrap();
+        trap::block(scene.blocked);
         let interrupt = Interrupt {
             at,
             step: Cell::new(0),
@@ -118,6 +140,7 @@ fn interrupt(
         };
         let done = trap::step(&interrupt, || operation(&mut token));
         meeting.turn.store(OVER, Ordering::SeqCst);
+        trap::block(false);
         let place = interrupt.place.get();
         let committed = interrupt.value.get() == OURS;
         let Some(found) = canceller.join().unwrap() else {
@@ -143,8 +166,9 @@ fn interrupt(
 }
 
 /// Every boundary of every operation. The tally says how many ended how.
-fn every_boundary(masked: bool, sleeps: bool, mode: fn() -> Cancel) -> Tally {
-    let _one = trap::install(masked);
+fn every_boundary(scene: Scene) -> Tally {
+    let _one = trap::install(scene.masked);
+    let _other = scene.displaced.then(trap::displace);
     let mut tally = Tally::new();
     let operations: [fn(&mut Token<'_, Slot>) -> bool; 3] = [
         |token| token.store(token.data(), OURS).is_ok(),
@@ -153,11 +177,11 @@ fn every_boundary(masked: bool, sleeps: bool, mode: fn() -> Cancel) -> Tally {
     ];
     for operation in operations {
         let steps = (0..)
-            .take_while(|&at| interrupt(at, sleeps, mode, operation, &mut tally))
+            .take_while(|&at| interrupt(at, scene, operation, &mut tally))
             .count();
         assert!(steps > 8, "{steps} instructions?");
     }
-    println!("masked {masked}, sleeps {sleeps}: {tally:?}");
+    println!("{scene:?}: {tally:?}");
     // Every section was interrupted before its commit and after.
     for place in [Place::Before, Place::After] {
         let key = format!("{:?}", Some(place));
@@ -167,6 +191,10 @@ fn every_boundary(masked: bool, sleeps: bool, mode: fn() -> Cancel) -> Tally {
             .map(|(_, count)| count)
             .sum();
         assert!(met >= 3, "{met} interruptions in {place:?}");
+    }
+    // Outside sections a victim that sleeps is cancelled, and a strict one always.
+    if scene.sleeps || matches!((scene.mode)(), Cancel::Strict(_)) {
+        assert!(succeeded(&tally, "None") > 0);
     }
     tally
 }
@@ -180,43 +208,95 @@ fn soon() -> Duration {
     Duration::from_millis(10)
 }
 
+fn waiting() -> Cancel {
+    Cancel::within(soon())
+}
+
+fn strictly() -> Cancel {
+    Cancel::strictly_within(soon())
+}
+
 #[test]
 fn a_try_from_a_handler_that_sleeps() {
-    let tally = every_boundary(false, true, || Cancel::Try);
-    assert!(succeeded(&tally, "None") > 0);
+    every_boundary(SLEEPING);
 }
 
 #[test]
 fn a_try_from_a_handler_that_sleeps_masked() {
-    let tally = every_boundary(true, true, || Cancel::Try);
-    assert!(succeeded(&tally, "None") > 0);
+    every_boundary(Scene {
+        masked: true,
+        ..SLEEPING
+    });
 }
 
 #[test]
 fn a_try_from_a_handler_that_runs() {
-    every_boundary(false, false, || Cancel::Try);
+    every_boundary(Scene {
+        sleeps: false,
+        ..SLEEPING
+    });
 }
 
 #[test]
 fn a_wait_from_a_handler_that_sleeps() {
-    let tally = every_boundary(false, true, || Cancel::within(soon()));
-    assert!(succeeded(&tally, "None") > 0);
+    let tally = every_boundary(Scene {
+        mode: waiting,
+        ..SLEEPING
+    });
+    // Sent away from its section when that handler returns.
+    assert!(succeeded(&tally, "Some(Before)") > 0);
 }
 
 #[test]
 fn a_wait_from_a_handler_that_sleeps_masked() {
-    let tally = every_boundary(true, true, || Cancel::within(soon()));
-    assert!(succeeded(&tally, "None") > 0);
+    every_boundary(Scene {
+        masked: true,
+        mode: waiting,
+        ..SLEEPING
+    });
 }
 
 #[test]
 fn a_strict_one_from_a_handler_that_runs() {
-    let tally = every_boundary(false, false, || Cancel::strictly_within(soon()));
-    assert!(succeeded(&tally, "None") > 0);
+    every_boundary(Scene {
+        sleeps: false,
+        mode: strictly,
+        ..SLEEPING
+    });
 }
 
 #[test]
 fn a_strict_one_from_a_handler_that_runs_masked() {
-    let tally = every_boundary(true, false, || Cancel::strictly_within(soon()));
-    assert!(succeeded(&tally, "None") > 0);
+    every_boundary(Scene {
+        masked: true,
+        sleeps: false,
+        mode: strictly,
+        ..SLEEPING
+    });
+}
+
+/// Hole 2: who blocks the signal is not believed to run its handler.
+#[test]
+fn a_victim_that_blocks_the_signal() {
+    for mode in [SLEEPING.mode, waiting, strictly] {
+        let tally = every_boundary(Scene {
+            blocked: true,
+            mode,
+            ..SLEEPING
+        });
+        assert_eq!(succeeded(&tally, "Some(Before)"), 0);
+    }
+}
+
+/// Hole 10: with another handler in rlock's place no section is left out.
+#[test]
+fn a_handler_in_the_place_of_ours() {
+    for mode in [SLEEPING.mode, waiting, strictly] {
+        let tally = every_boundary(Scene {
+            displaced: true,
+            mode,
+            ..SLEEPING
+        });
+        assert_eq!(succeeded(&tally, "Some(Before)"), 0);
+    }
 }

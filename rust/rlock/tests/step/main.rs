@@ -2,5 +2,6 @@
 //! cancellation at each boundary, from a signal handler that stands on the section.
 
 mod cancelled;
+mod nested;
 mod order;
 mod trap;

@@ -1,0 +1,144 @@
+//! What a handler that stands on a section may and may not do, and what is left when
+//! it does not come back.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+
+use rlock::word::CANCELLED;
+use rlock::{section, testing, Busy, Cancel, Lock, Owner, Revoked, Slot};
+
+use crate::trap::{self, Stepper};
+
+fn flag() -> u64 {
+    testing::own().section.load(Ordering::Relaxed)
+}
+
+/// Calls `act` at every boundary.
+struct Each<F: Fn(u64)> {
+    act: F,
+}
+
+impl<F: Fn(u64)> Stepper for Each<F> {
+    fn at(&self, rip: u64) {
+        (self.act)(rip);
+    }
+}
+
+/// A new hole: a section inside a handler would clear the flag of the section that it
+/// stands on.
+#[test]
+fn an_acquisition_inside_a_section_is_refused() {
+    let _one = trap::install(false);
+    let lock = Lock::new(Slot::new(0));
+    let other = Lock::new(Slot::new(0));
+    let owner = Owner::register().unwrap();
+    let mut token = owner.acquire(&lock).unwrap();
+    let (inside, outside) = (Cell::new(0), Cell::new(0));
+    let each = Each {
+        act: |_| {
+            // Both the lock that is owned and one that is not.
+            for wanted in [&lock, &other] {
+                let found = owner.acquire(wanted).map(drop);
+                if flag() != 0 {
+                    assert_eq!(found, Err(Busy::Nested));
+                    inside.set(inside.get() + 1);
+                } else {
+                    assert_eq!(found, Ok(()));
+                    outside.set(outside.get() + 1);
+                }
+            }
+        },
+    };
+    trap::step(&each, || token.store(token.data(), 1)).unwrap();
+    assert!(inside.get() >= 6 && outside.get() >= 10);
+}
+
+/// A new hole: a signal that comes while a section fails must not be put off for ever.
+#[test]
+fn a_signal_at_every_boundary_of_a_section_that_fails() {
+    let _one = trap::install(false);
+    let lock = Lock::new(Slot::new(0));
+    let owner = Owner::register().unwrap();
+    let before = section::all().count();
+    assert!(before > 0);
+    let failing = Cell::new(0);
+    for at in 0..64 {
+        owner.release_all();
+        let mut token = owner.acquire(&lock).unwrap();
+        testing::own().state.fetch_or(CANCELLED, Ordering::Relaxed);
+        let step = Cell::new(0);
+        let each = Each {
+            act: |rip| {
+                if step.replace(step.get() + 1) == at {
+                    if section::all().any(|s| (s.out..s.out_end).contains(&rip)) {
+                        failing.set(failing.get() + 1);
+                    }
+                    // SAFETY: sends a signal that is handled.
+                    unsafe { libc::raise(libc::SIGURG) };
+                }
+            },
+        };
+        let result = trap::step(&each, || token.store(token.data(), 1));
+        assert_eq!(result, Err(Revoked));
+        assert_eq!(flag(), 0);
+        assert!(!trap::is_blocked(), "after {at}");
+    }
+    assert!(
+        failing.get() >= 2,
+        "{} boundaries out of line",
+        failing.get()
+    );
+    assert_eq!(lock.load(), 0);
+}
+
+/// Goes on after the section, with its flag set, as a `siglongjmp` would.
+struct Leave;
+
+impl Stepper for Leave {
+    fn at(&self, rip: u64) {
+        if let Some(section) = section::all().find(|s| s.begin == rip) {
+            trap::go_to(section.end);
+        }
+    }
+}
+
+/// Hole 11: nobody is told that the victim is out, and a thread can be mended.
+#[test]
+fn a_section_that_is_never_left() {
+    let _one = trap::install(false);
+    let lock = Lock::new(Slot::new(0));
+    std::thread::scope(|scope| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (go, going) = std::sync::mpsc::channel();
+        let lock = &lock;
+        scope.spawn(move || {
+            let owner = Owner::register().unwrap();
+            let mut token = owner.acquire(lock).unwrap();
+            // It says that it committed, who knows what.
+            let _ = trap::step(&Leave, || token.store(token.data(), 1));
+            assert_ne!(flag(), 0);
+            assert_eq!(owner.acquire(lock).map(drop), Err(Busy::Nested));
+            tell.send(()).unwrap();
+            going.recv().unwrap();
+            // SAFETY: this is no signal handler.
+            unsafe { owner.forget_section() };
+            assert!(!trap::is_blocked());
+            assert_eq!(flag(), 0);
+            owner.acquire(lock).map(drop).unwrap();
+            // Once more, and then the thread ends.
+            let mut token = owner.acquire(lock).unwrap();
+            let _ = trap::step(&Leave, || token.store(token.data(), 1));
+            assert_ne!(flag(), 0);
+        });
+        told.recv().unwrap();
+        let soon = std::time::Duration::from_millis(20);
+        for mode in [Cancel::Try, Cancel::strictly_within(soon)] {
+            let found = lock.cancel(mode);
+            assert!(found.is_ok() || found == Err(Busy::InSection), "{found:?}");
+        }
+        go.send(()).unwrap();
+    });
+    // An ended thread stands in no section.
+    let owner = Owner::register().unwrap();
+    owner.acquire(&lock).map(drop).unwrap();
+}
