@@ -30,9 +30,12 @@
 compile_error!("rlock is for x86-64 Linux: its sections are x86-64 assembly, its proofs Linux's /proc and membarrier");
 
 mod cancel;
+mod counter;
 mod fork;
+mod freelist;
 pub mod kernel;
 mod owner;
+mod percpu;
 pub mod protocol;
 mod record;
 pub mod section;
@@ -54,6 +57,9 @@ pub mod testing {
 }
 
 pub use cancel::Cancel;
+pub use counter::Counter;
+pub use freelist::FreeList;
 pub use owner::{Lock, Owner, Revoked, Slot, Token};
+pub use percpu::PerCpu;
 pub use protocol::Busy;
 pub use setup::{capabilities, init, Capabilities, Config, Error};

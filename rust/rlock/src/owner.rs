@@ -180,22 +180,39 @@ impl Owner {
         lock: &'t Lock<T>,
         mode: Cancel,
     ) -> Result<Token<'t, T>, Busy> {
-        let record = self.record();
-        let mine = record.shared.state.load(Ordering::Relaxed);
-        let nested = record.shared.section.load(Ordering::Relaxed) != 0;
-        // A state with flags equals no lock's word.
-        let (record, ownership) = if lock.word.load(Ordering::Acquire) == mine && !nested {
-            (record, Ownership::from_bits(mine))
-        } else {
-            acquire_slowly(&lock.word, mode)?
-        };
-        Ok(Token {
-            data: &lock.data,
-            record,
-            ownership,
-            budget: record.budget.load(Ordering::Relaxed),
-            owner: PhantomData,
-        })
+        if let Some(token) = self.acquire_if_mine(lock) {
+            return Ok(token);
+        }
+        let (record, ownership) = acquire_slowly(&lock.word, mode)?;
+        Ok(Token::new(lock, record, ownership))
+    }
+
+    /// A token, if the thread owns the lock already. Two loads and a comparison.
+    #[inline(always)]
+    pub(crate) fn acquire_if_mine<'t, T>(&self, lock: &'t Lock<T>) -> Option<Token<'t, T>> {
+        token_if_mine(self.record(), lock)
+    }
+
+    /// Of the calling thread, if it is registered: a token of the lock that was the
+    /// `number`th hint, if the thread owns that. `home` is whose the lock is.
+    #[inline(always)]
+    pub(crate) fn hinted<'t, T: Send + Sync>(
+        number: usize,
+        _home: &'static crate::PerCpu<T>,
+    ) -> Option<Token<'t, T>> {
+        // SAFETY: null or a record's; and a hint is null or a lock in a static `home`,
+        // which stays.
+        unsafe {
+            let record = section::own().as_ref()?;
+            let lock = record.hints[number].load(Ordering::Relaxed);
+            token_if_mine(record, lock.cast::<Lock<T>>().as_ref()?)
+        }
+    }
+
+    /// Remembers a lock, of a static's instance.
+    pub(crate) fn set_hint<T>(&self, number: usize, lock: &'static Lock<T>) {
+        let lock = core::ptr::from_ref(lock).cast_mut().cast();
+        self.record().hints[number].store(lock, Ordering::Relaxed);
     }
 
     /// Ends every ownership of the thread, at once: their tokens are revoked.
@@ -277,6 +294,24 @@ fn put(record: &Record, file: File, fd: Option<OwnedFd>) {
     }
 }
 
+#[inline(always)]
+fn token_if_mine<'t, T>(record: &'static Record, lock: &'t Lock<T>) -> Option<Token<'t, T>> {
+    let mine = record.shared.state.load(Ordering::Relaxed);
+    let nested = record.shared.section.load(Ordering::Relaxed) != 0;
+    // A state with flags equals no lock's word.
+    (lock.word.load(Ordering::Acquire) == mine && !nested)
+        .then(|| Token::new(lock, record, Ownership::from_bits(mine)))
+}
+
+/// Calls `f` with the calling thread's own owner, which it gets at the first call and
+/// keeps until it ends. `None` where it cannot have one, or has ended.
+pub(crate) fn thread_owner<R>(f: impl FnOnce(&Owner) -> R) -> Option<R> {
+    thread_local! {
+        static OWNER: Option<Owner> = Owner::register().ok();
+    }
+    OWNER.try_with(|owner| owner.as_ref().map(f)).ok().flatten()
+}
+
 /// Begins the thread's next generation.
 #[cold]
 fn renew(record: &'static Record) {
@@ -340,6 +375,17 @@ pub struct Token<'t, T> {
 }
 
 impl<'t, T> Token<'t, T> {
+    #[inline(always)]
+    fn new(lock: &'t Lock<T>, record: &'static Record, ownership: Ownership) -> Self {
+        Self {
+            data: &lock.data,
+            record,
+            ownership,
+            budget: record.budget.load(Ordering::Relaxed),
+            owner: PhantomData,
+        }
+    }
+
     /// Takes one from the budget; when there is none left, gives up all that the thread
     /// owns, before anything is written.
     #[inline(always)]

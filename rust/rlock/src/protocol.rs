@@ -112,6 +112,9 @@ pub enum Busy {
     /// this one's memory.
     #[error("this process is a copy of, or shares memory with, the one that owns the records")]
     OtherProcess,
+    /// No memory for another instance of per-CPU data.
+    #[error("no memory for another instance")]
+    NoMemory,
     /// The thread's record is used up, and there is no other.
     #[error("no owner's record is left")]
     NoRecord,

@@ -2,6 +2,7 @@
 
 //! Owners' records: type-stable, never unmapped, found by index.
 
+use core::mem::size_of;
 use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -36,6 +37,9 @@ impl Word for AtomicU64 {
 /// The files of a thread that a canceller reads.
 pub(crate) const FILES: usize = 3;
 
+/// How many such locks a thread remembers.
+pub(crate) const HINTS: usize = 32;
+
 /// One thread's record. Two cache lines: the owner reads and writes the first in every
 /// section, and cancellers touch it only to cancel.
 ///
@@ -62,6 +66,8 @@ pub(crate) struct Record {
     pub(crate) inodes: [AtomicU64; FILES],
     /// 0 free, 1 a thread's, 2 retired.
     claimed: AtomicU32,
+    /// Locks of counters' blocks that the thread had last. The owner's own.
+    pub(crate) hints: [AtomicPtr<()>; HINTS],
     #[cfg(feature = "stats")]
     pub(crate) stats: crate::stats::Counts,
 }

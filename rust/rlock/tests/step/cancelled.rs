@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -18,8 +19,16 @@ const OURS: u64 = 7;
 /// The victim, in the handler, and the canceller, in its thread, take turns.
 struct Meeting {
     turn: AtomicU32,
-    /// Whether the victim sleeps meanwhile, or spins.
-    sleeps: bool,
+    rest: Rest,
+}
+
+/// What the victim does meanwhile, in its handler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rest {
+    Runs,
+    Sleeps,
+    /// So that no signal wakes it: it waits for a child that shares its memory.
+    SleepsDeeply,
 }
 
 const VICTIMS: u32 = 0;
@@ -28,18 +37,43 @@ const OVER: u32 = 2;
 
 impl Meeting {
     fn hand_over(&self) {
-        self.turn.store(CANCELLERS, Ordering::SeqCst);
-        while self.turn.load(Ordering::SeqCst) == CANCELLERS {
-            if self.sleeps {
-                let time = libc::timespec {
-                    tv_sec: 0,
-                    tv_nsec: 50_000,
-                };
-                // SAFETY: reads the time alone; async-signal-safe.
-                unsafe { libc::nanosleep(&time, std::ptr::null_mut()) };
-            } else {
-                std::hint::spin_loop();
+        if self.rest == Rest::SleepsDeeply {
+            let this = ptr::from_ref(self).cast_mut().cast();
+            let flags = libc::CLONE_VM | libc::CLONE_VFORK;
+            let mut stack = [0_u64; 2048];
+            // SAFETY: the child has a stack of its own, and this thread waits for it.
+            unsafe {
+                let top = stack.as_mut_ptr().add(stack.len()).cast();
+                let child = libc::clone(Self::child, top, flags, this);
+                assert!(child > 0);
+                libc::waitpid(child, ptr::null_mut(), libc::__WCLONE);
             }
+        } else {
+            self.turn.store(CANCELLERS, Ordering::SeqCst);
+            self.wait();
+        }
+    }
+
+    extern "C" fn child(this: *mut libc::c_void) -> i32 {
+        // SAFETY: the parent waits meanwhile.
+        let this = unsafe { &*this.cast::<Self>() };
+        this.turn.store(CANCELLERS, Ordering::SeqCst);
+        this.wait();
+        0
+    }
+
+    fn wait(&self) {
+        while self.turn.load(Ordering::SeqCst) == CANCELLERS {
+            if self.rest == Rest::Runs {
+                std::hint::spin_loop();
+                continue;
+            }
+            let time = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 50_000,
+            };
+            // SAFETY: reads the time alone; async-signal-safe.
+            unsafe { libc::nanosleep(&time, ptr::null_mut()) };
         }
     }
 }
@@ -79,8 +113,7 @@ impl Stepper for Interrupt<'_> {
 struct Scene {
     /// The handler that stands on the section has the signal blocked.
     masked: bool,
-    /// Meanwhile the victim sleeps, in that handler; else it spins.
-    sleeps: bool,
+    rest: Rest,
     /// The victim's thread blocks the signal itself.
     blocked: bool,
     /// Somebody put another handler in the place of rlock's.
@@ -90,7 +123,7 @@ struct Scene {
 
 const SLEEPING: Scene = Scene {
     masked: false,
-    sleeps: true,
+    rest: Rest::Sleeps,
     blocked: false,
     displaced: false,
     mode: || Cancel::Try,
@@ -108,7 +141,7 @@ fn interrupt(
     let lock = Lock::new(Slot::new(0));
     let meeting = Meeting {
         turn: AtomicU32::new(VICTIMS),
-        sleeps: scene.sleeps,
+        rest: scene.rest,
     };
     let (lock, meeting) = (&lock, &meeting);
     std::thread::scope(|scope| {
@@ -193,7 +226,7 @@ fn every_boundary(scene: Scene) -> Tally {
         assert!(met >= 3, "{met} interruptions in {place:?}");
     }
     // Outside sections a victim that sleeps is cancelled, and a strict one always.
-    if scene.sleeps || matches!((scene.mode)(), Cancel::Strict(_)) {
+    if scene.rest != Rest::Runs || matches!((scene.mode)(), Cancel::Strict(_)) {
         assert!(succeeded(&tally, "None") > 0);
     }
     tally
@@ -232,19 +265,30 @@ fn a_try_from_a_handler_that_sleeps_masked() {
 #[test]
 fn a_try_from_a_handler_that_runs() {
     every_boundary(Scene {
-        sleeps: false,
+        rest: Rest::Runs,
         ..SLEEPING
     });
 }
 
 #[test]
 fn a_wait_from_a_handler_that_sleeps() {
-    let tally = every_boundary(Scene {
+    every_boundary(Scene {
         mode: waiting,
         ..SLEEPING
     });
-    // Sent away from its section when that handler returns.
-    assert!(succeeded(&tally, "Some(Before)") > 0);
+}
+
+/// A signal that is pending while the thread sleeps: at every boundary the cancellation
+/// succeeds, and the section is left out when the handler returns.
+#[test]
+fn a_wait_from_a_handler_that_sleeps_deeply() {
+    let tally = every_boundary(Scene {
+        rest: Rest::SleepsDeeply,
+        mode: || Cancel::within(Duration::from_secs(5)),
+        ..SLEEPING
+    });
+    assert!(succeeded(&tally, "Some(Before)") >= 3);
+    assert!(tally.keys().all(|(_, found)| found == "Ok(())"));
 }
 
 #[test]
@@ -259,7 +303,7 @@ fn a_wait_from_a_handler_that_sleeps_masked() {
 #[test]
 fn a_strict_one_from_a_handler_that_runs() {
     every_boundary(Scene {
-        sleeps: false,
+        rest: Rest::Runs,
         mode: strictly,
         ..SLEEPING
     });
@@ -269,7 +313,7 @@ fn a_strict_one_from_a_handler_that_runs() {
 fn a_strict_one_from_a_handler_that_runs_masked() {
     every_boundary(Scene {
         masked: true,
-        sleeps: false,
+        rest: Rest::Runs,
         mode: strictly,
         ..SLEEPING
     });

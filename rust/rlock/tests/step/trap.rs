@@ -30,8 +30,8 @@ extern "C" fn trapped(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_voi
     let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
     let registers = &mut context.uc_mcontext.gregs;
     match STEPPER.get() {
-        // SAFETY: `step` keeps it alive as long as it is here.
         Some(stepper) => {
+            // SAFETY: `step` keeps it alive as long as it is here.
             unsafe { &*stepper }.at(registers[libc::REG_RIP as usize] as u64);
             match GO_TO.replace(0) {
                 0 => {}
@@ -72,7 +72,10 @@ pub(crate) fn step<R>(stepper: &dyn Stepper, body: impl FnOnce() -> R) -> R {
         std::arch::asm!("pushfq", "or qword ptr [rsp], {flag}", "popfq", flag = const TRAP_FLAG);
     }
     let result = body();
-    // The next trap's handler clears the flag.
+    // SAFETY: clears the trap flag; the stack is as before.
+    unsafe {
+        std::arch::asm!("pushfq", "and qword ptr [rsp], {flags}", "popfq", flags = const !TRAP_FLAG);
+    }
     STEPPER.set(None);
     result
 }

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! Counters: many in one per-CPU block.
+
+use core::fmt;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::owner::{thread_owner, Owner, Slot};
+use crate::percpu::PerCpu;
+use crate::record::HINTS;
+
+/// How many counters a block has: with its lock and links it is a page.
+const PER_BLOCK: usize = 500;
+/// How many blocks there can be.
+const BLOCKS: usize = HINTS;
+
+struct Block {
+    counts: [Slot; PER_BLOCK],
+}
+
+fn block() -> Block {
+    Block {
+        counts: [const { Slot::new(0) }; PER_BLOCK],
+    }
+}
+
+static SETS: [PerCpu<Block>; BLOCKS] = [const { PerCpu::new(block) }; BLOCKS];
+/// The number of the next counter, plus one.
+static NEXT: AtomicU32 = AtomicU32::new(1);
+
+/// A counter: [`add`](Self::add) costs no locked instruction, [`sum`](Self::sum) is
+/// exact without a flush.
+///
+/// ```
+/// use rlock::Counter;
+///
+/// static REQUESTS: Counter = Counter::new();
+///
+/// REQUESTS.add(2);
+/// REQUESTS.add(1);
+/// assert_eq!(REQUESTS.sum(), 3);
+/// ```
+///
+/// Sixteen bytes, and eight for each instance of its block: one page for 500 counters, a
+/// CPU at a time. A counter's place in the block is its own for ever, so it is meant for
+/// statics; after some 16,000, and where rlock cannot be used, a counter is a single
+/// atomic word, with the same sums.
+pub struct Counter {
+    /// Its number, plus one; 0 before its first use, [`NONE`] without a place.
+    number: AtomicU32,
+    /// What could not be counted in a block: in a signal handler on a section, in a
+    /// thread that is ending, and where rlock cannot be used.
+    rest: AtomicU64,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Counter {
+    /// At zero.
+    pub const fn new() -> Self {
+        Self {
+            number: AtomicU32::new(0),
+            rest: AtomicU64::new(0),
+        }
+    }
+
+    /// Adds `n`, wrapping. Never fails; in a signal handler too.
+    ///
+    /// Some ten plain instructions more than a commit when the thread has the block
+    /// already.
+    #[inline]
+    pub fn add(&self, n: u64) {
+        let number = self.number.load(Ordering::Relaxed);
+        if let Some((set, index)) = place(number) {
+            // Whoever owns a block goes on with it, wherever it runs: until somebody
+            // wants it.
+            if let Some(mut token) = Owner::hinted(set, &SETS[set]) {
+                if token.add(&token.data().counts[index], n).is_ok() {
+                    return;
+                }
+            }
+        }
+        self.add_slowly(n);
+    }
+
+    #[cold]
+    fn add_slowly(&self, n: u64) {
+        if !self.add_to_block(n) {
+            self.rest.fetch_add(n, Ordering::Relaxed);
+        }
+    }
+
+    fn add_to_block(&self, n: u64) -> bool {
+        let Some((set, index)) = place(self.number()) else {
+            return false;
+        };
+        thread_owner(|owner| {
+            // A revoked token is acquired anew; every other failure is final.
+            while let Ok((lock, mut token)) = SETS[set].acquire_with_lock(owner) {
+                owner.set_hint(set, lock);
+                if token.add(&token.data().counts[index], n).is_ok() {
+                    return true;
+                }
+            }
+            false
+        })
+        .unwrap_or(false)
+    }
+
+    /// The counter's number, given at its first use.
+    fn number(&self) -> u32 {
+        let number = self.number.load(Ordering::Relaxed);
+        if number != 0 {
+            return number;
+        }
+        let most = (BLOCKS * PER_BLOCK) as u32;
+        let next = NEXT
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+                (next <= most).then_some(next + 1)
+            })
+            .unwrap_or(NONE);
+        // Two first uses at once: the loser's number stays unused.
+        match self
+            .number
+            .compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed)
+        {
+            Ok(_) => next,
+            Err(now) => now,
+        }
+    }
+
+    /// What was added before, by all threads: exact for what happened before the call;
+    /// additions under way are in it or not. Reads one word an instance of the block.
+    pub fn sum(&self) -> u64 {
+        let rest = self.rest.load(Ordering::Acquire);
+        let Some((set, index)) = place(self.number.load(Ordering::Relaxed)) else {
+            return rest;
+        };
+        SETS[set]
+            .iter()
+            .map(|block| block.counts[index].load())
+            .fold(rest, u64::wrapping_add)
+    }
+
+    /// How many bytes all counters' blocks take.
+    pub fn bytes() -> usize {
+        SETS.iter().map(PerCpu::bytes).sum()
+    }
+}
+
+fn place(number: u32) -> Option<(usize, usize)> {
+    let number = (number as usize).checked_sub(1)?;
+    (number < BLOCKS * PER_BLOCK).then_some((number / PER_BLOCK, number % PER_BLOCK))
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Counter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.sum(), f)
+    }
+}

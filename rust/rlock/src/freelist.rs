@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! A free list: numbers of things that are free, on pseudo-per-CPU lists.
+
+use core::fmt;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::cancel::Cancel;
+use crate::owner::{Owner, Slot, Token};
+use crate::percpu::PerCpu;
+use crate::protocol::Busy;
+
+/// Which of `capacity` things are free, by their numbers. A push and a pop are one
+/// committing store each, on the list of the thread's CPU; when that is empty a pop takes
+/// over another CPU's list.
+///
+/// Last in, first out, a CPU at a time. Four bytes a thing, and a page a list.
+pub struct FreeList {
+    /// The head of a list: 0, or a number plus one.
+    heads: PerCpu<Slot>,
+    /// For each thing that is free the next in its list, likewise. Written by who has
+    /// the thing, before it is in a list, read by who owns the list.
+    next: Box<[AtomicU32]>,
+    /// A list of those for which there was no CPU's list to be had.
+    homeless: AtomicU32,
+}
+
+fn empty() -> Slot {
+    Slot::new(0)
+}
+
+impl FreeList {
+    /// Of things with the numbers below `capacity`, none of which is free.
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is `u32::MAX`: one number is the list's end.
+    pub fn new(capacity: u32) -> Self {
+        assert!(
+            capacity < u32::MAX,
+            "capacity is {capacity}; allowed is less"
+        );
+        Self {
+            heads: PerCpu::new(empty),
+            next: (0..capacity).map(|_| AtomicU32::new(0)).collect(),
+            homeless: AtomicU32::new(0),
+        }
+    }
+
+    /// Makes thing `number` free. It must be the caller's, not free already: a thing
+    /// that is pushed twice is popped twice.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such number.
+    #[inline]
+    pub fn push(&self, owner: &Owner, number: u32) -> Result<(), Busy> {
+        let next = &self.next[number as usize];
+        loop {
+            let mut list = self.heads.acquire(owner)?;
+            let pushed = list.stage(list.data(), |head| {
+                next.store(head as u32, Ordering::Relaxed);
+                u64::from(number) + 1
+            });
+            if pushed.is_ok() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes a free thing; `None` when none was found free. (One that another thread
+    /// frees meanwhile may be missed, and those in a list that a running thread has.)
+    #[inline]
+    pub fn pop(&self, owner: &Owner) -> Result<Option<u32>, Busy> {
+        loop {
+            let mut list = self.heads.acquire(owner)?;
+            if list.load() == 0 {
+                drop(list);
+                return self.take_over(owner);
+            }
+            if let Some(number) = self.pop_from(&mut list) {
+                return Ok(Some(number));
+            }
+        }
+    }
+
+    /// `None` when the list was revoked or is empty.
+    #[inline]
+    fn pop_from(&self, list: &mut Token<'_, Slot>) -> Option<u32> {
+        let head = list.data();
+        let first = u32::try_from(head.load()).ok()?.checked_sub(1)?;
+        // The list is this thread's as long as the store below succeeds: nobody popped
+        // the first meanwhile, or pushed it again.
+        let next = self.next[first as usize].load(Ordering::Relaxed);
+        list.store(head, u64::from(next)).ok().map(|()| first)
+    }
+
+    /// The whole list of another CPU becomes the thread's, but for its first, which is
+    /// the result.
+    #[cold]
+    fn take_over(&self, owner: &Owner) -> Result<Option<u32>, Busy> {
+        // Taken as a whole: nobody pops from it, so that no head comes twice.
+        let homeless = self.homeless.swap(0, Ordering::Acquire);
+        let mut found = (homeless != 0).then_some(homeless);
+        self.heads
+            .visit(
+                owner,
+                || Cancel::Try,
+                |mut list| {
+                    if found.is_some() {
+                        return;
+                    }
+                    let head = list.data();
+                    let all = head.load() as u32;
+                    if all != 0 && list.store(head, 0).is_ok() {
+                        found = Some(all);
+                    }
+                },
+            )
+            // What runs keeps its list.
+            .unwrap_or_default();
+        let Some(first) = found.and_then(|all| all.checked_sub(1)) else {
+            return Ok(None);
+        };
+        // Nobody else has these now.
+        let rest = self.next[first as usize].swap(0, Ordering::Relaxed);
+        if rest != 0 {
+            self.put(owner, rest);
+        }
+        Ok(Some(first))
+    }
+
+    /// Puts a whole list, which is the caller's, before the one of the thread's CPU.
+    fn put(&self, owner: &Owner, first: u32) {
+        let mut last = first;
+        loop {
+            let next = self.next[last as usize - 1].load(Ordering::Relaxed);
+            if next == 0 {
+                break;
+            }
+            last = next;
+        }
+        let end = &self.next[last as usize - 1];
+        while let Ok(mut list) = self.heads.acquire(owner) {
+            let put = list.stage(list.data(), |head| {
+                end.store(head as u32, Ordering::Relaxed);
+                u64::from(first)
+            });
+            if put.is_ok() {
+                return;
+            }
+        }
+        let mut head = self.homeless.load(Ordering::Relaxed);
+        loop {
+            end.store(head, Ordering::Relaxed);
+            match self
+                .homeless
+                .compare_exchange(head, first, Ordering::Release, Ordering::Relaxed)
+            {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// How many things are free, as the lists are walked; exact while nobody pushes or
+    /// pops.
+    pub fn len(&self) -> usize {
+        let mut count = 0;
+        let lists = self.heads.iter().map(|head| head.load() as u32);
+        for mut at in lists.chain([self.homeless.load(Ordering::Acquire)]) {
+            // Not for ever, if it changes under the walk.
+            while at != 0 && count <= self.next.len() {
+                count += 1;
+                at = self.next[at as usize - 1].load(Ordering::Relaxed);
+            }
+        }
+        count.min(self.next.len())
+    }
+
+    /// Whether none is free; see [`len`](Self::len).
+    pub fn is_empty(&self) -> bool {
+        self.homeless.load(Ordering::Relaxed) == 0 && self.heads.iter().all(|head| head.load() == 0)
+    }
+}
+
+impl fmt::Debug for FreeList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FreeList")
+            .field("free", &self.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! Pseudo-per-CPU data: for each CPU a list of instances, nearly always one.
+//!
+//! The seed's: *when a cancel fails, callers iterate down the list of pseudo-per-CPU
+//! structs associated with the CPU and eventually append a new struct to that list.*
+
+use core::fmt;
+use core::mem::align_of;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
+
+use crate::cancel::Cancel;
+use crate::owner::{Lock, Owner, Token};
+use crate::protocol::Busy;
+
+const PAGE: usize = 4096;
+/// How many lists there are. A CPU with a higher number shares one.
+const LISTS: usize = 512;
+/// The `home` of an instance that no CPU has.
+const SPARE: u32 = u32::MAX;
+
+/// An instance, in pages of its own.
+struct Node<T> {
+    lock: Lock<T>,
+    /// Whose list it is in; [`SPARE`] when in none.
+    home: AtomicU32,
+    /// The next in its CPU's list.
+    next: AtomicPtr<Node<T>>,
+    /// The next of all, never changed once the node is seen.
+    older: *mut Node<T>,
+}
+
+/// Data of which each CPU has an instance, or a few: a thread acquires one of its
+/// CPU's, and any thread may read or drain all of them, without going there.
+///
+/// An instance belongs to whoever acquired it last, until it is cancelled, also when
+/// that thread has gone to another CPU: exclusive, not strictly local.
+///
+/// There are never more instances in a CPU's list than threads at one time were
+/// registered and used that list: a thread that has one in a list uses it, and a new one
+/// is made only when each is owned by another thread that cannot be cancelled. (While
+/// [`shrink`](Self::shrink) is at work, there may be a few more.) Each takes
+/// whole pages, from the kernel and not from the allocator: allocators are among the
+/// users.
+pub struct PerCpu<T> {
+    make: fn() -> T,
+    lists: [AtomicPtr<Node<T>>; LISTS],
+    newest: AtomicPtr<Node<T>>,
+    instances: AtomicUsize,
+    shrinking: AtomicBool,
+}
+
+// SAFETY: instances are reached from all threads (`T: Sync`), and dropped in whichever
+// drops this (`T: Send`).
+unsafe impl<T: Send + Sync> Sync for PerCpu<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Send for PerCpu<T> {}
+
+impl<T: Send + Sync> PerCpu<T> {
+    /// Without instances; `make` makes them when they are wanted. 4 KiB.
+    pub const fn new(make: fn() -> T) -> Self {
+        const { assert!(align_of::<Node<T>>() <= PAGE) };
+        Self {
+            make,
+            lists: [const { AtomicPtr::new(ptr::null_mut()) }; LISTS],
+            newest: AtomicPtr::new(ptr::null_mut()),
+            instances: AtomicUsize::new(0),
+            shrinking: AtomicBool::new(false),
+        }
+    }
+
+    fn list(&self, cpu: usize) -> &AtomicPtr<Node<T>> {
+        &self.lists[cpu % LISTS]
+    }
+
+    /// The instances of a list.
+    fn of_list(&self, cpu: usize) -> impl Iterator<Item = &Node<T>> {
+        let mut at = self.list(cpu).load(Ordering::Acquire);
+        core::iter::from_fn(move || {
+            // SAFETY: a node stays as long as `self` is borrowed.
+            let node = unsafe { at.as_ref() }?;
+            at = node.next.load(Ordering::Acquire);
+            Some(node)
+        })
+    }
+
+    /// All instances, in lists or spare, the newest first.
+    fn all(&self) -> impl Iterator<Item = &Node<T>> {
+        let mut at = self.newest.load(Ordering::Acquire);
+        core::iter::from_fn(move || {
+            // SAFETY: a node stays as long as `self` is borrowed.
+            let node = unsafe { at.as_ref() }?;
+            at = node.older;
+            Some(node)
+        })
+    }
+
+    /// Acquires an instance of the CPU that the thread runs on: the one it has there, or
+    /// the first whose owner can be cancelled by a try, or a new one.
+    ///
+    /// A `getcpu` and two loads when the thread has one. [`Busy::Nested`] and
+    /// [`Busy::OtherProcess`] as for a lock, [`Busy::NoMemory`] when there is none for a
+    /// new instance; otherwise it succeeds.
+    #[inline]
+    pub fn acquire<'t>(&'t self, owner: &'t Owner) -> Result<Token<'t, T>, Busy> {
+        self.acquire_with_lock(owner).map(|(_, token)| token)
+    }
+
+    /// With the instance's lock, which stays as long as this does.
+    #[inline]
+    pub(crate) fn acquire_with_lock<'s: 't, 't>(
+        &'s self,
+        owner: &'t Owner,
+    ) -> Result<(&'s Lock<T>, Token<'t, T>), Busy> {
+        let cpu = rustix::thread::sched_getcpu();
+        let mine = |node: &'s Node<T>| Some((&node.lock, owner.acquire_if_mine(&node.lock)?));
+        match self.of_list(cpu).find_map(mine) {
+            Some(found) => Ok(found),
+            None => self.acquire_slowly(owner, cpu),
+        }
+    }
+
+    #[cold]
+    fn acquire_slowly<'s: 't, 't>(
+        &'s self,
+        owner: &'t Owner,
+        cpu: usize,
+    ) -> Result<(&'s Lock<T>, Token<'t, T>), Busy> {
+        for node in self.of_list(cpu) {
+            match owner.acquire(&node.lock) {
+                Err(Busy::Running | Busy::InSection | Busy::NoSignal) => {}
+                result => return result.map(|token| (&node.lock, token)),
+            }
+        }
+        let node = match self.take_spare(cpu) {
+            Some(node) => node,
+            None => self.append()?,
+        };
+        // Owned before it is seen in the list: nobody else made it for themselves. (A
+        // spare one may still have an owner, who can be cancelled or not.)
+        let token = owner.acquire(&node.lock);
+        self.link(node, cpu);
+        match token {
+            Err(Busy::Running | Busy::InSection | Busy::NoSignal) => {
+                let fresh = self.append()?;
+                let token = owner.acquire(&fresh.lock);
+                self.link(fresh, cpu);
+                token.map(|token| (&fresh.lock, token))
+            }
+            result => result.map(|token| (&node.lock, token)),
+        }
+    }
+
+    fn take_spare(&self, cpu: usize) -> Option<&Node<T>> {
+        let home = (cpu % LISTS) as u32;
+        self.all().find(|node| {
+            node.home.load(Ordering::Relaxed) == SPARE
+                && node
+                    .home
+                    .compare_exchange(SPARE, home, Ordering::AcqRel, Ordering::Relaxed)
+                    .is_ok()
+        })
+    }
+
+    /// A new instance, in no list, which no other thread finds to make it its own.
+    fn append(&self) -> Result<&Node<T>, Busy> {
+        let bytes = size_of::<Node<T>>().next_multiple_of(PAGE);
+        // SAFETY: a fresh mapping.
+        let page = unsafe {
+            mmap_anonymous(
+                ptr::null_mut(),
+                bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            )
+        };
+        let node = page.map_err(|_| Busy::NoMemory)?.cast::<Node<T>>();
+        let mut newest = self.newest.load(Ordering::Relaxed);
+        // Its home is known, so that nobody takes it for a spare one.
+        let fresh = Node {
+            lock: Lock::new((self.make)()),
+            home: AtomicU32::new(0),
+            next: AtomicPtr::new(ptr::null_mut()),
+            older: newest,
+        };
+        // SAFETY: the mapping is large and aligned enough, and nobody else's.
+        unsafe { node.write(fresh) };
+        while let Err(now) =
+            self.newest
+                .compare_exchange(newest, node, Ordering::Release, Ordering::Relaxed)
+        {
+            newest = now;
+            // SAFETY: the node is still nobody else's.
+            unsafe { (*node).older = newest };
+        }
+        self.instances.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: it stays as long as `self` is borrowed.
+        Ok(unsafe { &*node })
+    }
+
+    /// Puts a node that is in no list at the head of the CPU's.
+    fn link(&self, node: &Node<T>, cpu: usize) {
+        let list = self.list(cpu);
+        node.home.store((cpu % LISTS) as u32, Ordering::Relaxed);
+        let mut head = list.load(Ordering::Relaxed);
+        loop {
+            node.next.store(head, Ordering::Relaxed);
+            let new = ptr::from_ref(node).cast_mut();
+            match list.compare_exchange(head, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Every instance, to read: each is what it is at that moment, all together are no
+    /// snapshot. Sees what was committed before the call.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.all().map(|node| &*node.lock)
+    }
+
+    /// Acquires every instance, one after the other, as hard as `mode` says, and calls
+    /// `visit` with its token. `Err` if one or more could not be acquired: with the last
+    /// one's reason, and after all others were visited.
+    pub fn visit<'t>(
+        &'t self,
+        owner: &'t Owner,
+        mode: impl Fn() -> Cancel,
+        mut visit: impl FnMut(Token<'t, T>),
+    ) -> Result<(), Busy> {
+        let mut result = Ok(());
+        for node in self.all() {
+            match owner.acquire_by(&node.lock, mode()) {
+                Ok(token) => visit(token),
+                Err(why) => result = Err(why),
+            }
+        }
+        result
+    }
+
+    /// Takes the surplus instances out of the CPUs' lists: all but the newest of each.
+    /// `retire` empties them, through the token; what it leaves is still seen by
+    /// [`iter`](Self::iter). Those that cannot be acquired as hard as `mode` says stay.
+    /// Returns how many were taken out.
+    ///
+    /// Ends every ownership of the calling thread. What is taken out is used again before
+    /// new ones are made; the memory is given back when the whole is dropped.
+    pub fn shrink<'t>(
+        &'t self,
+        owner: &'t Owner,
+        mode: impl Fn() -> Cancel,
+        mut retire: impl FnMut(Token<'t, T>),
+    ) -> usize {
+        if self.shrinking.swap(true, Ordering::Acquire) {
+            // Another thread is at it.
+            return 0;
+        }
+        let mut taken = 0;
+        for cpu in 0..LISTS {
+            // SAFETY: null or a node, which stays.
+            let Some(mut before) = (unsafe { self.list(cpu).load(Ordering::Acquire).as_ref() })
+            else {
+                continue;
+            };
+            // New ones come at the head alone, and this thread alone takes out.
+            // SAFETY: as above.
+            while let Some(node) = unsafe { before.next.load(Ordering::Acquire).as_ref() } {
+                if let Ok(token) = owner.acquire_by(&node.lock, mode()) {
+                    retire(token);
+                    let next = node.next.load(Ordering::Acquire);
+                    before.next.store(next, Ordering::Release);
+                    // Nobody's, before it is anybody's to take.
+                    owner.release_all();
+                    // Who walks here goes on from it, in this list or the next it gets.
+                    node.home.store(SPARE, Ordering::Release);
+                    taken += 1;
+                } else {
+                    before = node;
+                }
+            }
+        }
+        self.shrinking.store(false, Ordering::Release);
+        taken
+    }
+
+    /// How many instances there are, spare ones included.
+    pub fn instances(&self) -> usize {
+        self.instances.load(Ordering::Relaxed)
+    }
+
+    /// How many instances the list of CPU `cpu` has.
+    pub fn instances_of(&self, cpu: usize) -> usize {
+        self.of_list(cpu).count()
+    }
+
+    /// How many bytes the instances take.
+    pub fn bytes(&self) -> usize {
+        self.instances() * size_of::<Node<T>>().next_multiple_of(PAGE)
+    }
+}
+
+impl<T> Drop for PerCpu<T> {
+    fn drop(&mut self) {
+        let mut at = *self.newest.get_mut();
+        while !at.is_null() {
+            // SAFETY: a node of this list, which nobody else has now.
+            unsafe {
+                let older = (*at).older;
+                ptr::drop_in_place(at);
+                let unmapped = munmap(at.cast(), size_of::<Node<T>>().next_multiple_of(PAGE));
+                debug_assert!(unmapped.is_ok());
+                at = older;
+            }
+        }
+    }
+}
+
+impl<T: Send + Sync> fmt::Debug for PerCpu<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PerCpu")
+            .field("instances", &self.instances())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,132 @@
+//! The threads' files, and what a canceller reads when they are not there, are another
+//! thread's, or are not its own any more; sleepers that are left alone.
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rlock::{Busy, Cancel, Lock, Owner, Slot};
+
+use crate::alone::alone;
+use crate::{assert_is_seen_running, tid, with_a_running_owner};
+
+/// Hole 13: a record that a thread gave back speaks of the next one's thread.
+#[test]
+fn a_reused_record() {
+    alone("descriptors::a_reused_record", || {
+        // A thread that is no more has had the record.
+        std::thread::spawn(|| drop(Owner::register().unwrap()))
+            .join()
+            .unwrap();
+        let lock = Lock::new(Slot::new(0));
+        with_a_running_owner(&lock, || assert_is_seen_running(&lock));
+    });
+}
+
+fn numbers_of_tasks() -> Vec<RawFd> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc/self/fd").unwrap() {
+        let entry = entry.unwrap();
+        let to = std::fs::read_link(entry.path()).unwrap_or_default();
+        let to = to.to_string_lossy().into_owned();
+        if to.contains("/task/") {
+            found.push(entry.file_name().to_string_lossy().parse().unwrap());
+        }
+    }
+    found
+}
+
+/// A new hole: somebody closed the files (as daemons do), and the numbers are now those
+/// of a thread that sleeps.
+#[test]
+fn files_that_others_closed() {
+    alone("descriptors::files_that_others_closed", || {
+        let lock = Lock::new(Slot::new(0));
+        let (tell, told) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let sleeper = std::thread::spawn(move || {
+            tell.send(tid()).unwrap();
+            let _ = ended.recv();
+        });
+        let of = told.recv().unwrap();
+        with_a_running_owner(&lock, || {
+            assert_is_seen_running(&lock);
+            let numbers = numbers_of_tasks();
+            assert_eq!(numbers.len(), 3);
+            for number in numbers {
+                let link = std::fs::read_link(format!("/proc/self/fd/{number}")).unwrap();
+                let name = link.file_name().unwrap().to_string_lossy().into_owned();
+                let file = std::fs::File::open(format!("/proc/self/task/{of}/{name}")).unwrap();
+                // SAFETY: takes the number away from rlock, which is what is tested.
+                unsafe { libc::dup2(file.as_raw_fd(), number) };
+            }
+            // Not one success, whatever else the machine does: nothing is believed.
+            for _ in 0..200 {
+                assert_eq!(lock.cancel(Cancel::Try), Err(Busy::Running));
+            }
+        });
+        drop(end);
+        sleeper.join().unwrap();
+    });
+}
+
+/// Without descriptors to be had, a thread registers all the same, and is cancelled
+/// strictly.
+#[test]
+fn a_thread_without_files_is_cancelled_strictly() {
+    alone(
+        "descriptors::a_thread_without_files_is_cancelled_strictly",
+        || {
+            rlock::capabilities().unwrap();
+            let lock = Lock::new(Slot::new(0));
+            let limit = libc::rlimit {
+                rlim_cur: 0,
+                rlim_max: 4096,
+            };
+            // SAFETY: reads the limit alone.
+            unsafe { assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &limit), 0) };
+            let (tell, told) = mpsc::channel();
+            let (end, ended) = mpsc::channel::<()>();
+            std::thread::scope(|scope| {
+                let lock = &lock;
+                scope.spawn(move || {
+                    let owner = Owner::register().unwrap();
+                    owner.acquire(lock).unwrap().add(lock, 1).unwrap();
+                    tell.send(()).unwrap();
+                    let _ = ended.recv();
+                });
+                told.recv().unwrap();
+                assert!(lock.cancel(Cancel::Try).is_err());
+                lock.cancel(Cancel::strictly_within(Duration::from_secs(5)))
+                    .unwrap();
+                drop(end);
+            });
+        },
+    );
+}
+
+/// Hole 15: poll is never restarted; a sleeping owner is cancelled without a signal.
+#[test]
+fn a_sleeper_is_not_woken() {
+    alone("descriptors::a_sleeper_is_not_woken", || {
+        let lock = Lock::new(Slot::new(0));
+        let (tell, told) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let lock = &lock;
+            let sleeper = scope.spawn(move || {
+                let owner = Owner::register().unwrap();
+                owner.acquire(lock).unwrap().add(lock, 1).unwrap();
+                tell.send(()).unwrap();
+                // SAFETY: no descriptors.
+                unsafe { libc::poll(std::ptr::null_mut(), 0, 300) }
+            });
+            told.recv().unwrap();
+            std::thread::sleep(Duration::from_millis(50));
+            let soon = Instant::now() + Duration::from_millis(100);
+            lock.cancel(Cancel::Until(soon)).unwrap();
+            lock.cancel(Cancel::Strict(soon)).unwrap();
+            // 0: the time was over; -1: interrupted.
+            assert_eq!(sleeper.join().unwrap(), 0);
+        });
+    });
+}

@@ -1,0 +1,119 @@
+//! A section whose commit faults.
+
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rlock::{Cancel, Lock, Owner, Revoked, Slot};
+
+use crate::alone::alone;
+
+const PAGE: usize = 4096;
+
+/// The page that faults, and a handler's part in it.
+static FAULTING: AtomicPtr<libc::c_void> = AtomicPtr::new(ptr::null_mut());
+static STAGE: AtomicU32 = AtomicU32::new(0);
+/// The victim's handler stands on the section; it may go on; it has.
+const STANDS: u32 = 1;
+const GO: u32 = 2;
+const GONE: u32 = 3;
+
+/// Waits, asleep, until it may go on; then makes the page writable and returns to the
+/// instruction that faulted.
+extern "C" fn faulted(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel's; async-signal-safe calls.
+    unsafe {
+        let page = FAULTING.load(Ordering::SeqCst);
+        let at = (*info).si_addr();
+        if at < page || at >= page.wrapping_byte_add(PAGE) {
+            libc::_exit(66);
+        }
+        STAGE.store(STANDS, Ordering::SeqCst);
+        while STAGE.load(Ordering::SeqCst) != GO {
+            let time = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 5_000_000,
+            };
+            libc::nanosleep(&time, ptr::null_mut());
+        }
+        STAGE.store(GONE, Ordering::SeqCst);
+        libc::mprotect(page, PAGE, libc::PROT_READ | libc::PROT_WRITE);
+    }
+}
+
+/// Calls `body` while a thread's section with this lock stands at its commit, in the
+/// handler of a fault. Then the thread goes on; returns what its store said.
+pub(crate) fn with_a_victim_in_a_section(
+    body: impl FnOnce(&'static Lock<Slot>),
+) -> Result<(), Revoked> {
+    // SAFETY: a fresh mapping that stays; zeroes are such a lock; the handler is
+    // async-signal-safe.
+    let lock: &'static Lock<Slot> = unsafe {
+        let page = libc::mmap(
+            ptr::null_mut(),
+            PAGE,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        );
+        assert_ne!(page, libc::MAP_FAILED);
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = faulted;
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        assert_eq!(libc::sigaction(libc::SIGSEGV, &action, ptr::null_mut()), 0);
+        FAULTING.store(page, Ordering::SeqCst);
+        &*page.cast()
+    };
+    STAGE.store(0, Ordering::SeqCst);
+    let (tell, told) = mpsc::channel();
+    let victim = std::thread::spawn(move || {
+        let owner = Owner::register().unwrap();
+        let mut token = owner.acquire(lock).unwrap();
+        let page = FAULTING.load(Ordering::SeqCst);
+        // SAFETY: the lock's page can be read, and not be written.
+        unsafe { libc::mprotect(page, PAGE, libc::PROT_READ) };
+        let result = token.add(token.data(), 1);
+        tell.send(result).unwrap();
+    });
+    while STAGE.load(Ordering::SeqCst) != STANDS {
+        std::thread::yield_now();
+    }
+    body(lock);
+    STAGE.store(GO, Ordering::SeqCst);
+    let result = told.recv_timeout(Duration::from_secs(20)).unwrap();
+    victim.join().unwrap();
+    result
+}
+
+/// Hole 14, and again hole 1: the fault's handler stands on the section.
+#[test]
+fn a_fault_in_a_section() {
+    alone("faults::a_fault_in_a_section", || {
+        // Not asked for: the store is done when the page is there.
+        let mut lock = None;
+        let result = with_a_victim_in_a_section(|it| lock = Some(it));
+        assert_eq!(result, Ok(()));
+        assert_eq!(lock.unwrap().load(), 1);
+
+        // Cancelled with success, or asked to end: then it never is.
+        let mut found = Vec::new();
+        for mode in [
+            Cancel::Try,
+            Cancel::within(Duration::from_millis(5)),
+            Cancel::strictly_within(Duration::from_millis(5)),
+        ] {
+            let mut lock = None;
+            let result = with_a_victim_in_a_section(|it| {
+                lock = Some(it);
+                found.push(it.cancel(mode));
+            });
+            assert_eq!(result, Err(Revoked));
+            assert_eq!(lock.unwrap().load(), 0);
+        }
+        // Strictly, nobody is cancelled who does not answer.
+        assert!(found[2].is_err(), "{found:?}");
+    });
+}

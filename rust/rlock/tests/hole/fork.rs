@@ -1,0 +1,166 @@
+//! Hole 5: children.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::thread::CpuSet;
+
+use rlock::{Busy, Cancel, Lock, Owner, Slot};
+
+use crate::alone::alone;
+use crate::{add_until, assert_is_seen_running, bind};
+
+/// Runs `body` in a child made by `make`; whether it returned true.
+fn in_child(make: impl FnOnce() -> i64, body: impl FnOnce() -> bool) -> bool {
+    match make() {
+        0 => {
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(if done.unwrap_or(false) { 0 } else { 1 }) }
+        }
+        pid => {
+            let mut status = 0;
+            // SAFETY: writes the status.
+            let waited = unsafe { libc::waitpid(pid as i32, &mut status, 0) };
+            assert_eq!(i64::from(waited), pid);
+            libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
+        }
+    }
+}
+
+fn fork() -> i64 {
+    // SAFETY: the child calls nothing that another thread's lock could block: rlock
+    // and, with glibc, the allocator.
+    i64::from(unsafe { libc::fork() })
+}
+
+/// Without `fork`'s handlers.
+fn bare_fork() -> i64 {
+    // SAFETY: as above.
+    unsafe { libc::syscall(libc::SYS_fork) }
+}
+
+/// What a child finds: its own lock, another thread's, and its new threads'.
+fn a_child(make: fn() -> i64) {
+    let (mine, other) = (Lock::new(Slot::new(0)), Lock::new(Slot::new(0)));
+    let (tell, told) = mpsc::channel();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (other, stop) = (&other, &stop);
+        scope.spawn(move || {
+            bind(1);
+            let owner = Owner::register().unwrap();
+            let mut token = owner.acquire(other).unwrap();
+            token.add(other, 1).unwrap();
+            tell.send(()).unwrap();
+            // Runs: in the parent it could not be cancelled by a try.
+            while !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        told.recv().unwrap();
+        let everywhere = rustix::thread::sched_getaffinity(None).unwrap();
+        bind(0);
+        let owner = Owner::register().unwrap();
+        let mut token = owner.acquire(&mine).unwrap();
+        token.add(&mine, 1).unwrap();
+        let good = in_child(make, || {
+            // What the thread owned it owns still.
+            token.add(&mine, 1).unwrap();
+            assert_eq!(mine.load(), 2);
+            // What a thread owned that is not here is free.
+            let mut token = owner.acquire(other).unwrap();
+            token.add(other, 1).unwrap();
+            drop(token);
+            // The thread that forked runs (the parent's sleeps), and a new one sees it.
+            is_seen_running(other, &everywhere);
+            rustix::thread::sched_setaffinity(None, &everywhere).unwrap();
+            race(other)
+        });
+        stop.store(true, Ordering::Relaxed);
+        assert!(good);
+    });
+    assert_eq!((mine.load(), other.load()), (1, 1));
+}
+
+/// A new thread, on the other CPU, tries to cancel the calling one, which runs.
+fn is_seen_running(lock: &Lock<Slot>, everywhere: &CpuSet) {
+    if everywhere.count() < 2 {
+        return;
+    }
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            rustix::thread::sched_setaffinity(None, everywhere).unwrap();
+            bind(1);
+            assert_is_seen_running(lock);
+        });
+        while !other.is_finished() {
+            std::hint::spin_loop();
+        }
+    });
+}
+
+/// The calling thread and a new one add; the sum is exact.
+fn race(lock: &Lock<Slot>) -> bool {
+    let before = lock.load();
+    let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            add_until(lock, &stop, &count);
+        });
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(400));
+            stop.store(true, Ordering::Relaxed);
+        });
+        add_until(lock, &stop, &count);
+    });
+    lock.load() - before == count.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_child_of_fork() {
+    alone("fork::a_child_of_fork", || a_child(fork));
+}
+
+#[test]
+fn a_child_of_a_bare_fork() {
+    alone("fork::a_child_of_a_bare_fork", || {
+        a_child(bare_fork);
+    });
+}
+
+#[test]
+fn a_child_that_shares_the_memory_is_refused() {
+    alone("fork::a_child_that_shares_the_memory_is_refused", || {
+        static LOCK: Lock<Slot> = Lock::new(Slot::new(0));
+        static OTHER: Lock<Slot> = Lock::new(Slot::new(0));
+        let owner = Owner::register().unwrap();
+        owner.acquire(&LOCK).map(drop).unwrap();
+        // As vfork does: the parent waits, the child has its memory.
+        // SAFETY: the child runs on a stack of its own, while this thread waits.
+        let child = unsafe {
+            let mut stack = vec![0_u8; 1 << 20];
+            let top = stack.as_mut_ptr().add(1 << 20).cast();
+            extern "C" fn child(_: *mut libc::c_void) -> i32 {
+                // The thread's pointer is the parent's.
+                let owner = Owner::register().unwrap();
+                let found = owner.acquire(&OTHER).map(drop);
+                std::mem::forget(owner);
+                i32::from(found != Err(Busy::OtherProcess))
+            }
+            let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+            let pid = libc::clone(child, top, flags, std::ptr::null_mut());
+            assert!(pid > 0);
+            let mut status = 0;
+            assert_eq!(libc::waitpid(pid, &mut status, 0), pid);
+            drop(stack);
+            libc::WEXITSTATUS(status)
+        };
+        assert_eq!(child, 0);
+        // The parent goes on.
+        owner.acquire(&OTHER).map(drop).unwrap();
+        LOCK.cancel(Cancel::strictly_within(Duration::from_secs(1)))
+            .unwrap();
+    });
+}

@@ -1,0 +1,297 @@
+//! Kernels that say something else.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rlock::kernel::{File, Kernel, Linux};
+use rlock::{Busy, Cancel, Config, Error, Lock, Owner, Slot};
+
+use crate::alone::alone;
+use crate::{add_until, assert_is_seen_running, bind, with_a_running_owner};
+
+fn with(kernel: &'static dyn Kernel) -> Config {
+    Config {
+        kernel,
+        ..Config::default()
+    }
+}
+
+/// Field `number` (counted from 1) of a stat line becomes `value`.
+fn change(line: &mut [u8], length: usize, number: usize, value: &str) -> usize {
+    let text = String::from_utf8_lossy(&line[..length]).into_owned();
+    let end = text.rfind(')').unwrap() + 2;
+    let mut words: Vec<&str> = text[end..].split(' ').collect();
+    words[number - 3] = value;
+    let changed = format!("{}{}", &text[..end], words.join(" "));
+    line[..changed.len()].copy_from_slice(changed.as_bytes());
+    changed.len()
+}
+
+/// As gVisor does.
+#[derive(Debug)]
+struct AlwaysCpu0;
+
+impl Kernel for AlwaysCpu0 {
+    fn cpu(&self) -> Option<u32> {
+        Some(0)
+    }
+
+    fn read(&self, file: File, fd: BorrowedFd<'_>, to: &mut [u8]) -> rustix::io::Result<usize> {
+        let length = Linux.read(file, fd, to)?;
+        Ok(match file {
+            File::Stat => change(to, length, 39, "0"),
+            _ => length,
+        })
+    }
+}
+
+/// Hole 6.
+#[test]
+fn a_kernel_that_always_says_cpu_0_is_noticed() {
+    alone(
+        "kernels::a_kernel_that_always_says_cpu_0_is_noticed",
+        || {
+            let found = rlock::init(with(&AlwaysCpu0)).unwrap();
+            // On a machine with one CPU that is CPU 0, it says the truth.
+            if std::thread::available_parallelism().unwrap().get() > 1 {
+                assert!(found.same_cpu.is_err(), "{found}");
+            }
+            assert!(found.not_runnable.is_ok(), "{found}");
+            two_that_add();
+        },
+    );
+}
+
+/// `stat` alone says it, `cpu` does not.
+#[derive(Debug)]
+struct StatCpu0;
+
+impl Kernel for StatCpu0 {
+    fn read(&self, file: File, fd: BorrowedFd<'_>, to: &mut [u8]) -> rustix::io::Result<usize> {
+        AlwaysCpu0.read(file, fd, to)
+    }
+}
+
+#[test]
+fn a_stat_that_always_says_cpu_0_is_noticed() {
+    alone("kernels::a_stat_that_always_says_cpu_0_is_noticed", || {
+        let found = rlock::init(with(&StatCpu0)).unwrap();
+        if std::thread::available_parallelism().unwrap().get() > 1 {
+            assert!(found.same_cpu.is_err(), "{found}");
+        }
+        two_that_add();
+    });
+}
+
+/// Two threads on two CPUs add for a while; the sum is exact.
+fn two_that_add() {
+    let lock = Lock::new(Slot::new(0));
+    let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for number in 0..2 {
+            let (lock, stop, count) = (&lock, &stop, &count);
+            scope.spawn(move || {
+                bind(number);
+                add_until(lock, stop, count);
+            });
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(lock.load(), count.load(Ordering::Relaxed));
+    assert!(lock.load() > 0);
+}
+
+/// No thread's file can be read, and there may be no membarrier.
+#[derive(Debug)]
+struct Blind {
+    membarrier: bool,
+}
+
+impl Kernel for Blind {
+    fn read(&self, _: File, _: BorrowedFd<'_>, _: &mut [u8]) -> rustix::io::Result<usize> {
+        Err(rustix::io::Errno::ACCESS)
+    }
+
+    fn membarrier(&self) -> io::Result<()> {
+        if self.membarrier {
+            Linux.membarrier()
+        } else {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+    }
+}
+
+#[test]
+fn without_proofs_a_barrier_serves() {
+    alone("kernels::without_proofs_a_barrier_serves", || {
+        let found = rlock::init(with(&Blind { membarrier: true })).unwrap();
+        assert!(!found.has_proof() && found.membarrier.is_ok(), "{found}");
+        let lock = Lock::new(Slot::new(0));
+        two_that_add();
+        let owner = Owner::register().unwrap();
+        owner.acquire(&lock).map(drop).unwrap();
+    });
+}
+
+#[test]
+fn without_proofs_and_barrier_it_refuses() {
+    alone("kernels::without_proofs_and_barrier_it_refuses", || {
+        let why = rlock::init(with(&Blind { membarrier: false })).unwrap_err();
+        assert!(matches!(why, Error::NoEvidence(_)));
+        let said = why.to_string();
+        for word in ["same CPU: no", "switch count: no", "membarrier: no"] {
+            assert!(said.contains(word), "{said}");
+        }
+    });
+}
+
+/// Says of every thread that it marked itself sleeping (once it is `on`); the other
+/// files say the truth.
+#[derive(Debug)]
+struct MarkedSleeping {
+    on: AtomicBool,
+    state: &'static str,
+}
+
+impl Kernel for MarkedSleeping {
+    fn read(&self, file: File, fd: BorrowedFd<'_>, to: &mut [u8]) -> rustix::io::Result<usize> {
+        let length = Linux.read(file, fd, to)?;
+        Ok(match file {
+            File::Stat if self.on.load(Ordering::Relaxed) => change(to, length, 3, self.state),
+            _ => length,
+        })
+    }
+}
+
+/// Hole 7: state S means 'marked itself sleeping', not 'off the CPU'.
+#[test]
+fn a_state_alone_is_no_proof() {
+    alone("kernels::a_state_alone_is_no_proof", || {
+        static KERNEL: MarkedSleeping = MarkedSleeping {
+            on: AtomicBool::new(false),
+            state: "S",
+        };
+        rlock::init(with(&KERNEL)).unwrap();
+        KERNEL.on.store(true, Ordering::Relaxed);
+        let lock = Lock::new(Slot::new(0));
+        with_a_running_owner(&lock, || assert_is_seen_running(&lock));
+    });
+}
+
+/// tgkill is forbidden, as a sandbox would.
+#[derive(Debug)]
+struct NoTgkill;
+
+impl Kernel for NoTgkill {
+    fn tgkill(&self, _: u32, _: u32, _: i32) -> io::Result<()> {
+        Err(io::Error::from_raw_os_error(libc::EPERM))
+    }
+}
+
+/// Hole 10.
+#[test]
+fn a_forbidden_tgkill_is_noticed() {
+    alone("kernels::a_forbidden_tgkill_is_noticed", || {
+        let found = rlock::init(with(&NoTgkill)).unwrap();
+        assert_eq!(found.handler, Err("tgkill is not allowed"));
+        two_that_add();
+    });
+}
+
+/// Hole 10: real-time signals fail when their queue is full, and stat does not say
+/// whether they are blocked.
+#[test]
+fn a_real_time_signal_is_refused() {
+    alone("kernels::a_real_time_signal_is_refused", || {
+        for signal in [0, 32, 34, 64, -1] {
+            let why = rlock::init(Config {
+                signal,
+                ..Config::default()
+            })
+            .unwrap_err();
+            let said = why.to_string();
+            assert_eq!(said, format!("signal is {signal}; allowed is 1 to 31"));
+        }
+        let none = Config {
+            operations: 0,
+            ..Config::default()
+        };
+        let said = rlock::init(none).unwrap_err().to_string();
+        assert_eq!(said, "operations is 0; allowed is 1 and more");
+        rlock::init(Config::default()).unwrap();
+        assert!(matches!(
+            rlock::init(Config::default()),
+            Err(Error::Initialised)
+        ));
+    });
+}
+
+/// Holds back the signal that is sent first after it is `armed`.
+#[derive(Debug)]
+struct SlowTgkill {
+    armed: AtomicU32,
+    sent: AtomicU32,
+}
+
+impl Kernel for SlowTgkill {
+    fn tgkill(&self, pid: u32, tid: u32, signal: i32) -> io::Result<()> {
+        let first = self
+            .armed
+            .compare_exchange(1, 2, Ordering::SeqCst, Ordering::SeqCst);
+        if first.is_ok() {
+            while self.armed.load(Ordering::SeqCst) == 2 {
+                std::thread::yield_now();
+            }
+        }
+        self.sent.fetch_add(1, Ordering::SeqCst);
+        Linux.tgkill(pid, tid, signal)
+    }
+}
+
+/// Hole 4: who finds 'signalled' may rely on it. While one canceller is about to send
+/// the signal, a second one sends its own.
+#[test]
+fn signalled_is_said_after_the_signal() {
+    alone("kernels::signalled_is_said_after_the_signal", || {
+        static KERNEL: SlowTgkill = SlowTgkill {
+            armed: AtomicU32::new(0),
+            sent: AtomicU32::new(0),
+        };
+        rlock::init(with(&KERNEL)).unwrap();
+        let _ = crate::faults::with_a_victim_in_a_section(|lock| {
+            let before = KERNEL.sent.load(Ordering::SeqCst);
+            KERNEL.armed.store(1, Ordering::SeqCst);
+            std::thread::scope(|scope| {
+                let first = scope.spawn(|| lock.cancel(Cancel::Try));
+                while KERNEL.armed.load(Ordering::SeqCst) != 2 {
+                    assert!(!first.is_finished(), "the first sent no signal");
+                    std::thread::yield_now();
+                }
+                // The second: its success, if it has one, is not on the first's account.
+                let _ = lock.cancel(Cancel::Try);
+                assert_eq!(KERNEL.sent.load(Ordering::SeqCst), before + 1);
+                KERNEL.armed.store(0, Ordering::SeqCst);
+                let _ = first.join().unwrap();
+            });
+        });
+    });
+}
+
+/// A new hole: a tracer may keep the signal from a thread that it stopped.
+#[test]
+fn a_traced_thread_is_not_believed_to_handle() {
+    alone("kernels::a_traced_thread_is_not_believed_to_handle", || {
+        static KERNEL: MarkedSleeping = MarkedSleeping {
+            on: AtomicBool::new(false),
+            state: "t",
+        };
+        rlock::init(with(&KERNEL)).unwrap();
+        let _ = crate::faults::with_a_victim_in_a_section(|lock| {
+            KERNEL.on.store(true, Ordering::Relaxed);
+            assert_eq!(lock.cancel(Cancel::Try), Err(Busy::InSection));
+        });
+    });
+}

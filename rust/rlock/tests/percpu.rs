@@ -1,0 +1,293 @@
+//! Pseudo-per-CPU data, and what is made of it.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Barrier;
+use std::time::Duration;
+
+use rlock::{Cancel, Counter, FreeList, Owner, PerCpu, Slot};
+use rustix::thread::CpuSet;
+
+fn slot() -> Slot {
+    Slot::new(0)
+}
+
+fn long() -> Cancel {
+    Cancel::strictly_within(Duration::from_secs(10))
+}
+
+fn allowed() -> Vec<usize> {
+    let all = rustix::thread::sched_getaffinity(None).unwrap();
+    (0..CpuSet::MAX_CPU)
+        .filter(|&cpu| all.is_set(cpu))
+        .collect()
+}
+
+fn bind(cpu: usize) {
+    let mut one = CpuSet::new();
+    one.set(cpu);
+    rustix::thread::sched_setaffinity(None, &one).unwrap();
+}
+
+/// Threads that go from CPU to CPU while they own: every list stays as short as there
+/// are threads, and nothing is lost.
+#[test]
+fn instances_are_bounded() {
+    const THREADS: usize = 6;
+    let data = PerCpu::new(slot);
+    let cpus = allowed();
+    let stop = AtomicBool::new(false);
+    let added = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for number in 0..THREADS {
+            let (data, cpus, stop, added) = (&data, &cpus, &stop, &added);
+            scope.spawn(move || {
+                let owner = Owner::register().unwrap();
+                let mut turn = number;
+                let mut count = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    bind(cpus[turn % cpus.len()]);
+                    turn += 1;
+                    let mut mine = data.acquire(&owner).unwrap();
+                    // Away, with the instance.
+                    bind(cpus[turn % cpus.len()]);
+                    for _ in 0..1000 {
+                        if mine.add(mine.data(), 1).is_err() {
+                            break;
+                        }
+                        count += 1;
+                    }
+                }
+                added.fetch_add(count, Ordering::Relaxed);
+            });
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        stop.store(true, Ordering::Relaxed);
+    });
+    let lengths: Vec<usize> = cpus.iter().map(|&cpu| data.instances_of(cpu)).collect();
+    println!(
+        "instances {lengths:?} of {THREADS} threads on {} CPUs",
+        cpus.len()
+    );
+    for length in &lengths {
+        assert!((1..=THREADS).contains(length), "{lengths:?}");
+    }
+    assert_eq!(data.instances(), lengths.iter().sum::<usize>());
+    assert_eq!(data.bytes(), data.instances() * 4096);
+    assert_eq!(data.iter().map(Slot::load).sum::<u64>(), added.into_inner());
+}
+
+/// Whether `f`, called on every CPU in turn, finds another instance on each.
+#[test]
+fn each_cpu_has_its_own() {
+    let data = PerCpu::new(slot);
+    let owner = Owner::register().unwrap();
+    let cpus = allowed();
+    for (number, &cpu) in cpus.iter().enumerate() {
+        bind(cpu);
+        let mut mine = data.acquire(&owner).unwrap();
+        mine.store(mine.data(), number as u64 + 1).unwrap();
+    }
+    for (number, &cpu) in cpus.iter().enumerate() {
+        bind(cpu);
+        let mine = data.acquire(&owner).unwrap();
+        assert_eq!(mine.load(), number as u64 + 1);
+    }
+    assert_eq!(data.instances(), cpus.len());
+}
+
+/// Draining from anywhere, also what a running thread has.
+#[test]
+fn all_instances_can_be_drained() {
+    let data = PerCpu::new(slot);
+    let stop = AtomicBool::new(false);
+    let (added, drained) = (AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for &cpu in &allowed() {
+            let (data, stop, added) = (&data, &stop, &added);
+            scope.spawn(move || {
+                bind(cpu);
+                let owner = Owner::register().unwrap();
+                let mut count = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    let mut mine = data.acquire(&owner).unwrap();
+                    while mine.add(mine.data(), 1).is_ok() {
+                        count += 1;
+                    }
+                }
+                added.fetch_add(count, Ordering::Relaxed);
+            });
+        }
+        let owner = Owner::register().unwrap();
+        for _ in 0..200 {
+            data.visit(&owner, long, |mut token| {
+                let before = token.load();
+                if token.store(token.data(), 0).is_ok() {
+                    drained.fetch_add(before, Ordering::Relaxed);
+                }
+            })
+            .unwrap();
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    let left: u64 = data.iter().map(Slot::load).sum();
+    assert_eq!(left + drained.load(Ordering::Relaxed), added.into_inner());
+    assert!(drained.into_inner() > 0);
+}
+
+/// Surplus instances are taken out while threads work, and are used again.
+#[test]
+fn lists_shrink() {
+    let data = PerCpu::new(slot);
+    let stop = AtomicBool::new(false);
+    let added = AtomicU64::new(0);
+    let cpus = allowed();
+    let mut taken = 0;
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            let (data, stop, added, cpus) = (&data, &stop, &added, &cpus);
+            scope.spawn(move || {
+                let owner = Owner::register().unwrap();
+                let mut turn = number;
+                while !stop.load(Ordering::Relaxed) {
+                    bind(cpus[turn % cpus.len()]);
+                    let mut mine = data.acquire(&owner).unwrap();
+                    turn += 1;
+                    bind(cpus[turn % cpus.len()]);
+                    let mut count = 0;
+                    while count < 500 && mine.add(mine.data(), 1).is_ok() {
+                        count += 1;
+                    }
+                    added.fetch_add(count, Ordering::Relaxed);
+                }
+            });
+        }
+        let owner = Owner::register().unwrap();
+        for _ in 0..200 {
+            taken += data.shrink(&owner, long, drop);
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(data.iter().map(Slot::load).sum::<u64>(), added.into_inner());
+    let owner = Owner::register().unwrap();
+    taken += data.shrink(&owner, long, drop);
+    for &cpu in &cpus {
+        assert!(data.instances_of(cpu) <= 1);
+    }
+    println!("{taken} taken out, {} made", data.instances());
+    // Those that were taken out were used again: otherwise as many would have been made.
+    assert!(taken > 0 && data.instances() <= 16 * cpus.len());
+}
+
+/// `sum` is exact, also of what threads counted that have ended.
+#[test]
+fn counters_are_exact() {
+    static COUNTERS: [Counter; 20] = [const { Counter::new() }; 20];
+    const ADDS: u64 = 100_000;
+    let barrier = Barrier::new(4);
+    std::thread::scope(|scope| {
+        for counter in COUNTERS.iter().take(4) {
+            let barrier = &barrier;
+            scope.spawn(move || {
+                barrier.wait();
+                for add in 0..ADDS {
+                    COUNTERS[(add % 20) as usize].add(1);
+                    counter.add(add);
+                }
+            });
+        }
+    });
+    let all: u64 = COUNTERS.iter().map(Counter::sum).sum();
+    assert_eq!(all, 4 * ADDS + 4 * (ADDS * (ADDS - 1) / 2));
+    // Twenty counters take a page an instance.
+    assert!(Counter::bytes() <= 4096 * 8, "{} bytes", Counter::bytes());
+}
+
+/// A counter in a signal handler, wherever that comes.
+#[test]
+fn counters_count_in_handlers() {
+    static COUNTER: Counter = Counter::new();
+    static CAME: AtomicU64 = AtomicU64::new(0);
+    extern "C" fn count(_: i32) {
+        COUNTER.add(1);
+        CAME.fetch_add(1, Ordering::Relaxed);
+    }
+    COUNTER.add(1);
+    let count: extern "C" fn(i32) = count;
+    // SAFETY: a handler that counts, by way of rlock; the timer is this test's.
+    unsafe {
+        libc::signal(libc::SIGPROF, count as libc::sighandler_t);
+        let often = libc::timeval {
+            tv_sec: 0,
+            tv_usec: 1000,
+        };
+        let timer = libc::itimerval {
+            it_interval: often,
+            it_value: often,
+        };
+        libc::setitimer(libc::ITIMER_PROF, &timer, std::ptr::null_mut());
+    }
+    let mut adds = 1;
+    while CAME.load(Ordering::Relaxed) < 50 {
+        for _ in 0..1000 {
+            COUNTER.add(1);
+        }
+        adds += 1000;
+    }
+    // SAFETY: ignores the signal.
+    unsafe { libc::signal(libc::SIGPROF, libc::SIG_IGN) };
+    assert_eq!(COUNTER.sum(), adds + CAME.load(Ordering::Relaxed));
+}
+
+/// Nothing is popped twice, and nothing is lost.
+#[test]
+fn a_free_list_gives_each_once() {
+    const THINGS: u32 = 1000;
+    let list = FreeList::new(THINGS);
+    let held: Vec<AtomicBool> = (0..THINGS).map(|_| AtomicBool::new(false)).collect();
+    let owner = Owner::register().unwrap();
+    for number in 0..THINGS {
+        list.push(&owner, number).unwrap();
+    }
+    assert_eq!(list.len(), THINGS as usize);
+    let pops = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..4_usize {
+            let (list, held, pops) = (&list, &held, &pops);
+            scope.spawn(move || {
+                let owner = Owner::register().unwrap();
+                let mut mine = Vec::new();
+                let mut popped = 0;
+                for turn in 0..40_000_usize {
+                    // Takes many, gives many back.
+                    if (turn / 100 + thread) % 2 == 0 {
+                        if let Some(number) = list.pop(&owner).unwrap() {
+                            let twice = held[number as usize].swap(true, Ordering::Relaxed);
+                            assert!(!twice, "{number} is popped twice");
+                            mine.push(number);
+                            popped += 1;
+                        }
+                    } else if let Some(number) = mine.pop() {
+                        held[number as usize].store(false, Ordering::Relaxed);
+                        list.push(&owner, number).unwrap();
+                    }
+                }
+                for number in mine {
+                    held[number as usize].store(false, Ordering::Relaxed);
+                    list.push(&owner, number).unwrap();
+                }
+                pops.fetch_add(popped, Ordering::Relaxed);
+            });
+        }
+    });
+    assert_eq!(list.len(), THINGS as usize);
+    assert!(pops.into_inner() > 10_000);
+    let mut all = BTreeSet::new();
+    while let Some(number) = list.pop(&owner).unwrap() {
+        assert!(all.insert(number));
+    }
+    assert_eq!(all.len(), THINGS as usize);
+    assert!(list.is_empty());
+}
