@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The front door. Each goal is a script of the same name in scripts/.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-deep module check bench clean distclean
+.PHONY: help run test test-deep module check bench bench-rlock clean distclean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,6 +23,9 @@ check: ## formatting, lints, checkpatch, shellcheck; warnings are errors
 
 bench: ## what an uncontended pair costs, and 1, 2, 4 writers, on both kernels
 	@scripts/bench
+
+bench-rlock: ## what an increment costs by rlock and by others, and a cancellation
+	@scripts/bench-rlock
 
 clean: ## removes build/
 	@scripts/clean

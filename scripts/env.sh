@@ -27,7 +27,7 @@ digest() { (cd "$top" && sha256sum "$@" | sha256sum | cut -c1-12); }
 
 # host_digest : a key of what the host's tests are made from.
 host_digest() {
-	(cd "$top" && find Cargo.toml Cargo.lock rust/locks rust/model rust/rlock -type f | LC_ALL=C sort |
+	(cd "$top" && find Cargo.toml Cargo.lock rust/locks rust/model rust/rlock rust/rlock-bench -type f | LC_ALL=C sort |
 		xargs sha256sum | sha256sum | cut -c1-16)
 }
 

@@ -48,6 +48,11 @@ pub mod word;
 pub mod testing {
     use core::sync::atomic::AtomicU64;
 
+    /// What a lock's word is: whose it is, as that one's state says it.
+    pub fn word<T>(lock: &crate::Lock<T>) -> u64 {
+        lock.word().load(core::sync::atomic::Ordering::Acquire)
+    }
+
     /// The state and the flag of the calling thread's record; it must be registered.
     pub fn own() -> &'static crate::protocol::Shared<AtomicU64> {
         let own = crate::section::own();

@@ -89,6 +89,10 @@ impl<T> Lock<T> {
         cancel::cancel(owner, mode)
     }
 
+    pub(crate) fn word(&self) -> &AtomicU64 {
+        &self.word
+    }
+
     /// The data, where nobody else can have it.
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.data
@@ -338,8 +342,21 @@ fn acquire_slowly(word: &AtomicU64, mode: Cancel) -> Result<(&'static Record, Ow
         }
     }
     let mine = record.ownership();
+    let cpu = rustix::thread::sched_getcpu();
+    record.cpu.store(cpu as u32, Ordering::Relaxed);
     protocol::acquire(word, mine, |owner| cancel::cancel(owner, mode))?;
     Ok((record, mine))
+}
+
+/// After a token was refused: ends the generation that it is of, unless the thread has
+/// gone on to another one already. Returns the budget of the next.
+#[cold]
+#[inline(never)]
+fn revoked(record: &'static Record, ownership: Ownership) -> u32 {
+    if record.ownership() == ownership {
+        renew(record);
+    }
+    record.limit.load(Ordering::Relaxed)
 }
 
 /// A thread whose record is used up gets another one.
@@ -386,26 +403,10 @@ impl<'t, T> Token<'t, T> {
         }
     }
 
-    /// Takes one from the budget; when there is none left, gives up all that the thread
-    /// owns, before anything is written.
+    /// By value: a token whose address nobody takes stays in registers.
     #[inline(always)]
-    fn spend(&mut self) -> Result<(), Revoked> {
-        match self.budget.checked_sub(1) {
-            Some(left) => {
-                self.budget = left;
-                Ok(())
-            }
-            None => Err(self.revoked()),
-        }
-    }
-
-    #[cold]
     fn revoked(&mut self) -> Revoked {
-        // Unless the thread has gone on to another generation already.
-        if self.record.ownership() == self.ownership {
-            renew(self.record);
-        }
-        self.budget = self.record.limit.load(Ordering::Relaxed);
+        self.budget = revoked(self.record, self.ownership);
         Revoked
     }
 
@@ -414,8 +415,13 @@ impl<'t, T> Token<'t, T> {
     /// No locked instruction, no system call: some eight plain instructions.
     #[inline(always)]
     pub fn store(&mut self, slot: &'t Slot, value: u64) -> Result<(), Revoked> {
-        self.spend()?;
-        if section::store(self.record, self.ownership, &slot.0, value) {
+        if section::store(
+            self.record,
+            self.ownership,
+            &mut self.budget,
+            &slot.0,
+            value,
+        ) {
             Ok(())
         } else {
             Err(self.revoked())
@@ -426,8 +432,13 @@ impl<'t, T> Token<'t, T> {
     /// [`store`](Self::store) does.
     #[inline(always)]
     pub fn add(&mut self, slot: &'t Slot, value: u64) -> Result<(), Revoked> {
-        self.spend()?;
-        if section::add(self.record, self.ownership, &slot.0, value) {
+        if section::add(
+            self.record,
+            self.ownership,
+            &mut self.budget,
+            &slot.0,
+            value,
+        ) {
             Ok(())
         } else {
             Err(self.revoked())
@@ -444,8 +455,15 @@ impl<'t, T> Token<'t, T> {
         expected: u64,
         value: u64,
     ) -> Result<bool, Revoked> {
-        self.spend()?;
-        match section::compare_and_store(self.record, self.ownership, &slot.0, expected, value) {
+        let budget = &mut self.budget;
+        match section::compare_and_store(
+            self.record,
+            self.ownership,
+            budget,
+            &slot.0,
+            expected,
+            value,
+        ) {
             Some(written) => Ok(written),
             None => Err(self.revoked()),
         }

@@ -55,6 +55,8 @@ pub(crate) struct Record {
     pub(crate) limit: AtomicU32,
     /// How many `Owner`s of the thread there are. The owner's own.
     pub(crate) handles: AtomicU32,
+    /// Where it last acquired. A hint, which proves nothing.
+    pub(crate) cpu: AtomicU32,
     /// The thread; 0 while there is none. Set before the generation is published.
     pub(crate) tid: AtomicU32,
     /// The thread's files, plus one (0: never opened). A number, once here, stays this

@@ -17,24 +17,25 @@ use core::sync::atomic::AtomicU64;
 const STATE: usize = offset_of!(Record, shared) + offset_of!(Shared<AtomicU64>, state);
 const SECTION: usize = offset_of!(Record, shared) + offset_of!(Shared<AtomicU64>, section);
 
-/// What became of a section.
-const COMMITTED: u32 = 0;
-const REVOKED: u32 = 1;
-const DIFFERENT: u32 = 2;
+/// What is left of a budget when nothing was committed.
+const REFUSED: u32 = u32::MAX;
 
-/// One section: `$commit` is its last instruction but one (after those of `$check`),
-/// and `2:`, `3:`, `4:`, `5:`, `8:` bound it as [`Row`] says. What fails goes out of line,
-/// to `5:` (revoked, and where the handler leads) or `6:` (the check failed).
+/// One section: takes one from the budget and, if `mine` is valid, executes `$check` and
+/// `$commit`. `2:`, `3:`, `4:`, `5:`, `8:` bound it as [`Row`] says. What fails goes out
+/// of line: to `5:` (revoked, and where the handler leads), or from `$check` to `6:`
+/// (`$different`). Without budget nothing is begun, and the subtraction leaves
+/// [`REFUSED`].
 macro_rules! section {
-    ($record:expr, $mine:expr, [$($check:literal),*], $commit:literal, $($operand:tt)*) => {{
-        let outcome: u32;
+    ($record:expr, $mine:expr, $budget:expr,
+     [$($check:literal),*], $commit:literal, [$($different:literal),*], $($operand:tt)*) => {
         // SAFETY: `record` is a record of the table, which is never unmapped, and the
         // calling thread's own; the operands' memory is that of live atomics. The
         // accesses are those that the protocol describes. The stack is not used;
         // memory and flags count as clobbered.
         unsafe {
             asm!(
-                "xor {outcome:e}, {outcome:e}",
+                "sub {budget:e}, 1",
+                "jb 4f",
                 "mov qword ptr [{record} + {section}], {mine}",
                 "2:",
                 "cmp qword ptr [{record} + {state}], {mine}",
@@ -46,11 +47,9 @@ macro_rules! section {
                 "4:",
                 ".pushsection rlock_out, \"ax\", @progbits",
                 "5:",
-                "mov {outcome:e}, {revoked}",
-                "jmp 7f",
+                "mov {budget:e}, {refused}",
                 "6:",
-                "mov {outcome:e}, {different}",
-                "7:",
+                $($different,)*
                 "mov qword ptr [{record} + {section}], 0",
                 "jmp 4b",
                 "8:",
@@ -63,57 +62,70 @@ macro_rules! section {
                 ".long 5b - .",
                 ".long 8b - .",
                 ".popsection",
-                outcome = out(reg) outcome,
+                budget = inout(reg) *$budget,
                 record = in(reg) ptr::from_ref::<Record>($record),
                 mine = in(reg) $mine.bits(),
                 state = const STATE,
                 section = const SECTION,
-                revoked = const REVOKED,
-                different = const DIFFERENT,
+                refused = const REFUSED,
                 $($operand)*
                 options(nostack),
             );
         }
-        outcome
-    }};
+    };
 }
 
-/// Writes `value` to `slot` if `mine` is valid. Whether it did.
+/// Writes `value` to `slot` if `mine` is valid and there is budget. Whether it did.
 #[inline(always)]
-pub(crate) fn store(record: &Record, mine: Ownership, slot: &AtomicU64, value: u64) -> bool {
-    COMMITTED
-        == section!(record, mine, [], "mov qword ptr [{slot}], {value}",
-            slot = in(reg) slot.as_ptr(), value = in(reg) value,)
+pub(crate) fn store(
+    record: &Record,
+    mine: Ownership,
+    budget: &mut u32,
+    slot: &AtomicU64,
+    value: u64,
+) -> bool {
+    section!(record, mine, budget, [], "mov qword ptr [{slot}], {value}", [],
+        slot = in(reg) slot.as_ptr(), value = in(reg) value,);
+    *budget != REFUSED
 }
 
-/// Adds `value` to `slot` if `mine` is valid. Whether it did.
+/// Adds `value` to `slot` if `mine` is valid and there is budget. Whether it did.
 #[inline(always)]
-pub(crate) fn add(record: &Record, mine: Ownership, slot: &AtomicU64, value: u64) -> bool {
-    COMMITTED
-        == section!(record, mine, [], "add qword ptr [{slot}], {value}",
-            slot = in(reg) slot.as_ptr(), value = in(reg) value,)
+pub(crate) fn add(
+    record: &Record,
+    mine: Ownership,
+    budget: &mut u32,
+    slot: &AtomicU64,
+    value: u64,
+) -> bool {
+    section!(record, mine, budget, [], "add qword ptr [{slot}], {value}", [],
+        slot = in(reg) slot.as_ptr(), value = in(reg) value,);
+    *budget != REFUSED
 }
 
-/// Writes `value` to `slot` if `mine` is valid and the slot is `expected`. `None`
-/// when revoked, otherwise whether it was `expected` (and is `value` now).
+/// Writes `value` to `slot` if `mine` is valid, there is budget, and the slot is
+/// `expected`. `None` when refused, otherwise whether it was `expected` (and is `value`
+/// now).
 #[inline(always)]
 pub(crate) fn compare_and_store(
     record: &Record,
     mine: Ownership,
+    budget: &mut u32,
     slot: &AtomicU64,
     expected: u64,
     value: u64,
 ) -> Option<bool> {
-    let outcome = section!(record, mine,
+    let mut different = 0_u32;
+    section!(record, mine, budget,
         ["cmp qword ptr [{slot}], {expected}", "jne 6f"],
         "mov qword ptr [{slot}], {value}",
+        ["mov {different:e}, 1"],
         slot = in(reg) slot.as_ptr(), value = in(reg) value,
-        expected = in(reg) expected,);
-    match outcome {
-        COMMITTED => Some(true),
-        DIFFERENT => Some(false),
-        _ => None,
+        expected = in(reg) expected, different = inout(reg) different,);
+    if *budget == REFUSED {
+        return None;
     }
+    Some(different == 0)
 }
 
 /// A row of the table: distances from each field's own address.

@@ -42,6 +42,15 @@ extern "C" fn faulted(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) 
     }
 }
 
+/// Lets the victim go on, also after a panic.
+struct GoOn;
+
+impl Drop for GoOn {
+    fn drop(&mut self) {
+        STAGE.store(GO, Ordering::SeqCst);
+    }
+}
+
 /// Calls `body` while a thread's section with this lock stands at its commit, in the
 /// handler of a fault. Then the thread goes on; returns what its store said.
 pub(crate) fn with_a_victim_in_a_section(
@@ -81,8 +90,9 @@ pub(crate) fn with_a_victim_in_a_section(
     while STAGE.load(Ordering::SeqCst) != STANDS {
         std::thread::yield_now();
     }
+    let go_on = GoOn;
     body(lock);
-    STAGE.store(GO, Ordering::SeqCst);
+    drop(go_on);
     let result = told.recv_timeout(Duration::from_secs(20)).unwrap();
     victim.join().unwrap();
     result

@@ -251,6 +251,14 @@ impl Kernel for SlowTgkill {
     }
 }
 
+struct GoOn<'a>(&'a AtomicU32);
+
+impl Drop for GoOn<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::SeqCst);
+    }
+}
+
 /// Hole 4: who finds 'signalled' may rely on it. While one canceller is about to send
 /// the signal, a second one sends its own.
 #[test]
@@ -265,6 +273,8 @@ fn signalled_is_said_after_the_signal() {
             let before = KERNEL.sent.load(Ordering::SeqCst);
             KERNEL.armed.store(1, Ordering::SeqCst);
             std::thread::scope(|scope| {
+                // Lets the first go on, also if this panics.
+                let go_on = GoOn(&KERNEL.armed);
                 let first = scope.spawn(|| lock.cancel(Cancel::Try));
                 while KERNEL.armed.load(Ordering::SeqCst) != 2 {
                     assert!(!first.is_finished(), "the first sent no signal");
@@ -273,7 +283,7 @@ fn signalled_is_said_after_the_signal() {
                 // The second: its success, if it has one, is not on the first's account.
                 let _ = lock.cancel(Cancel::Try);
                 assert_eq!(KERNEL.sent.load(Ordering::SeqCst), before + 1);
-                KERNEL.armed.store(0, Ordering::SeqCst);
+                drop(go_on);
                 let _ = first.join().unwrap();
             });
         });

@@ -206,9 +206,9 @@ enum How {
 }
 
 /// Who cancels without acquiring: nothing comes after, and what came before is seen.
-fn look(how: How) {
+fn look(sections: u32, how: How) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = None;
+    builder.preemption_bound = (sections > 1).then_some(3);
     let cancelled = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
     let count = cancelled.clone();
     builder.check(move || {
@@ -218,7 +218,7 @@ fn look(how: How) {
             other.cancel(VICTIM, how).ok()?;
             Some(other.slot.load(Ordering::Relaxed))
         });
-        let victims = scene.victim(1);
+        let victims = scene.victim(sections);
         if let Some(seen) = looker.join().unwrap() {
             count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             assert_eq!(seen, victims);
@@ -231,12 +231,14 @@ fn look(how: How) {
 
 #[test]
 fn model_who_tries_sees_all() {
-    look(How::Try);
+    look(1, How::Try);
+    look(2, How::Try);
 }
 
 #[test]
 fn model_who_is_strict_sees_all() {
-    look(How::Strictly);
+    look(1, How::Strictly);
+    look(2, How::Strictly);
 }
 
 /// Whether the thread entered the kernel since it was asked to.
