@@ -116,8 +116,8 @@ fn busy(
             }
         });
         machine.bind(0);
-        // SAFETY: a record's words, which stay.
         let own = loop {
+            // SAFETY: null or a record's words, which stay.
             match unsafe { own.load(Ordering::Acquire).as_ref() } {
                 Some(own) => break own,
                 None => std::thread::yield_now(),

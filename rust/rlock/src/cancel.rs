@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::fork;
 use crate::kernel::{self, File, Stat};
-use crate::protocol::{self, Busy, Victim};
+use crate::protocol::{self, Busy, Cancelled, Victim};
 use crate::record::{self, Record};
 use crate::setup::{self, Setup};
 use crate::signal;
@@ -244,6 +244,8 @@ pub(crate) fn cancel(ownership: Ownership, mode: Cancel) -> Result<(), Busy> {
     };
     fork::check()?;
     let result = cancel_record(setup, record, ownership, mode);
+    #[cfg(feature = "stats")]
+    record.stats.count(result);
     #[cfg(feature = "tracing")]
     tracing::debug!(
         target: "rlock",
@@ -253,7 +255,7 @@ pub(crate) fn cancel(ownership: Ownership, mode: Cancel) -> Result<(), Busy> {
         ?result,
         "cancel"
     );
-    result
+    result.map(drop)
 }
 
 fn cancel_record(
@@ -261,7 +263,7 @@ fn cancel_record(
     record: &Record,
     ownership: Ownership,
     mode: Cancel,
-) -> Result<(), Busy> {
+) -> Result<Cancelled, Busy> {
     let shared = &record.shared;
     match mode {
         Cancel::Try => protocol::cancel(shared, ownership, &mut Thread::new(setup, record, false)),

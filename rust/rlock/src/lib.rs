@@ -41,6 +41,8 @@ mod record;
 pub mod section;
 mod setup;
 mod signal;
+#[cfg(feature = "stats")]
+mod stats;
 pub mod word;
 
 /// For tests that step through sections.
@@ -67,4 +69,7 @@ pub use freelist::FreeList;
 pub use owner::{Lock, Owner, Revoked, Slot, Token};
 pub use percpu::PerCpu;
 pub use protocol::Busy;
+#[cfg(feature = "stats")]
+pub use stats::{stats, Stats};
+
 pub use setup::{capabilities, init, Capabilities, Config, Error};

@@ -415,6 +415,8 @@ impl<'t, T> Token<'t, T> {
     /// No locked instruction, no system call: some eight plain instructions.
     #[inline(always)]
     pub fn store(&mut self, slot: &'t Slot, value: u64) -> Result<(), Revoked> {
+        #[cfg(feature = "stats")]
+        let _time = self.record.stats.time();
         if section::store(
             self.record,
             self.ownership,
@@ -432,6 +434,8 @@ impl<'t, T> Token<'t, T> {
     /// [`store`](Self::store) does.
     #[inline(always)]
     pub fn add(&mut self, slot: &'t Slot, value: u64) -> Result<(), Revoked> {
+        #[cfg(feature = "stats")]
+        let _time = self.record.stats.time();
         if section::add(
             self.record,
             self.ownership,
@@ -455,6 +459,8 @@ impl<'t, T> Token<'t, T> {
         expected: u64,
         value: u64,
     ) -> Result<bool, Revoked> {
+        #[cfg(feature = "stats")]
+        let _time = self.record.stats.time();
         let budget = &mut self.budget;
         match section::compare_and_store(
             self.record,

@@ -123,6 +123,17 @@ pub enum Busy {
     NoBarrier,
 }
 
+/// How an ownership ended, as far as its canceller knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cancelled {
+    /// It was dead already, or its owner answered by itself.
+    Before,
+    /// Its owner was found outside sections: an eviction.
+    Outside,
+    /// Its owner was found in a section, and sent away from it: a hard eviction.
+    Inside,
+}
+
 /// Asks for the end of `ownership`. `None` when it is dead already, otherwise
 /// whether a signal was sent since it was asked.
 fn ask<W: Word>(victim: &Shared<W>, ownership: Ownership) -> Option<bool> {
@@ -176,13 +187,13 @@ pub fn cancel<W: Word>(
     victim: &Shared<W>,
     ownership: Ownership,
     thread: &mut impl Victim,
-) -> Result<(), Busy> {
+) -> Result<Cancelled, Busy> {
     if ask(victim, ownership).is_none() {
-        return Ok(());
+        return Ok(Cancelled::Before);
     }
     if !thread.passed_barrier() {
         return if answered(victim, ownership) {
-            Ok(())
+            Ok(Cancelled::Before)
         } else {
             Err(Busy::Running)
         };
@@ -190,15 +201,15 @@ pub fn cancel<W: Word>(
     // The barrier came after 'cancelled': a section that began before it has its flag
     // seen here, one that begins after it sees 'cancelled'.
     if victim.section.load_acquire() == 0 {
-        return Ok(());
+        return Ok(Cancelled::Outside);
     }
     ensure_signal(victim, ownership, thread)?;
     if thread.will_handle() || answered(victim, ownership) {
-        return Ok(());
+        return Ok(Cancelled::Inside);
     }
     // It may have left the section since.
     if victim.section.load_acquire() == 0 {
-        return Ok(());
+        return Ok(Cancelled::Outside);
     }
     Err(Busy::InSection)
 }
@@ -213,19 +224,19 @@ pub fn cancel_strictly<W: Word>(
     thread: &mut impl Victim,
     barrier: impl FnOnce() -> Result<(), Busy>,
     mut wait: impl FnMut() -> Result<(), Busy>,
-) -> Result<(), Busy> {
+) -> Result<Cancelled, Busy> {
     if ask(victim, ownership).is_none() {
-        return Ok(());
+        return Ok(Cancelled::Before);
     }
     barrier()?;
     if victim.section.load_acquire() == 0 {
-        return Ok(());
+        return Ok(Cancelled::Outside);
     }
     // Also when there can be no signal, a running victim leaves its section.
     let sent = ensure_signal(victim, ownership, thread);
     loop {
         if answered(victim, ownership) || victim.section.load_acquire() == 0 {
-            return Ok(());
+            return Ok(Cancelled::Inside);
         }
         wait().map_err(|why| sent.err().unwrap_or(why))?;
     }

@@ -154,7 +154,7 @@ impl Scene {
         let task = &self.task;
         let mut thread = Seen { task };
         match how {
-            How::Try => protocol::cancel(&self.victim, owner, &mut thread),
+            How::Try => protocol::cancel(&self.victim, owner, &mut thread).map(drop),
             How::Strictly => {
                 let barrier = || {
                     // Asked after the generation was cancelled, or it proves nothing.
@@ -174,7 +174,7 @@ impl Scene {
                         Err(Busy::Deadline)
                     }
                 };
-                protocol::cancel_strictly(&self.victim, owner, &mut thread, barrier, wait)
+                protocol::cancel_strictly(&self.victim, owner, &mut thread, barrier, wait).map(drop)
             }
         }
     }
