@@ -380,6 +380,25 @@ fn replace(old: &'static Record) -> Result<&'static Record, Busy> {
 /// [`acquire`](Owner::acquire) of the lock costs a load, and who else wants the lock
 /// cancels it.
 ///
+/// It cannot outlive lock or owner, nor leave its thread:
+///
+/// ```compile_fail,E0505
+/// # use rlock::{Lock, Owner, Slot};
+/// let lock = Lock::new(Slot::new(0));
+/// let owner = Owner::register().unwrap();
+/// let mut token = owner.acquire(&lock).unwrap();
+/// drop(lock);
+/// let _ = token.is_valid();
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use rlock::Owner;
+/// let owner = Owner::register().unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| drop(owner));
+/// });
+/// ```
+///
 /// As long as operations succeed, nobody else wrote a slot of this lock since the
 /// acquisition: to read slots, compute, and commit one store is atomic.
 pub struct Token<'t, T> {
