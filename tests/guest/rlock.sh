@@ -2,6 +2,8 @@
 # holds their programs, and in LIST a line 'PROGRAM TEST' for each.
 # shellcheck source=tests/guest/tell.sh
 . /tell
+# Emulated CPUs, and fewer than it looks: everything takes its time.
+export RLOCK_STRESS_MS=1500
 
 run() {
 	said=$(timeout 120 "/files/$1" --exact "$2" 2>&1)

@@ -186,21 +186,32 @@ fn print(rows: &[Row], machine: &Machine) {
 const ALIGNMENTS: [usize; 5] = [0, 13, 27, 38, 52];
 const ROUNDS: usize = 3;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let out = std::env::args().nth(1).ok_or("usage: bench FOLDER")?;
-    let out = Path::new(&out);
-    std::fs::create_dir_all(out)?;
-    let capabilities = rlock::capabilities()?;
-    let machine = Machine::look();
+fn increments(out: &Path, machine: &Machine) -> Result<(), Box<dyn Error>> {
     let mut samples = Vec::new();
     for round in 0..ROUNDS {
         eprintln!("bench-rlock: increments, round {} of {ROUNDS}", round + 1);
-        methods::sample(round, &machine, &mut samples)?;
-        shared::sample(round, &machine, &mut samples)?;
+        methods::sample(round, machine, &mut samples)?;
+        shared::sample(round, machine, &mut samples)?;
     }
     let rows = rows(&samples);
     write(out, &samples, &rows)?;
-    print(&rows, &machine);
+    print(&rows, machine);
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let (out, all) = match words.as_slice() {
+        [out] => (Path::new(out), true),
+        [out, only] if only == "cancel" => (Path::new(out), false),
+        _ => return Err("usage: bench FOLDER [cancel]".into()),
+    };
+    std::fs::create_dir_all(out)?;
+    let capabilities = rlock::capabilities()?;
+    let machine = Machine::look();
+    if all {
+        increments(out, &machine)?;
+    }
     println!("what rlock believes here: {capabilities}");
     println!();
     cancel::run(out, &machine)?;

@@ -187,13 +187,6 @@ fn each<const ALIGNMENT: usize>(
             Err(format!("{method}: {found} where {sum} were added"))
         }
     };
-    tell("rlock", &mut || {
-        with_token::<ALIGNMENT>(&owner, lock, |token| {
-            let slot = &token.data().0;
-            token.store(slot, slot.load() + 1).is_ok()
-        })
-    });
-    check("rlock")?;
     tell("rlock_add", &mut || {
         with_token::<ALIGNMENT>(&owner, lock, |token| token.add(&token.data().0, 1).is_ok())
     });

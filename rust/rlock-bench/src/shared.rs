@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
 
-//! Several threads: 4 and 256 that share one CPU, one lock and one counter, and 2 on
-//! two CPUs with a lock each.
+//! rlock by one thread, by 4 and 256 that share one CPU, one lock and one counter, and by
+//! 2 on two CPUs with a lock each: the same loop.
 
 use std::arch::asm;
 use std::error::Error;
@@ -171,7 +171,7 @@ fn all<const ALIGNMENT: usize>(
     machine: &Machine,
     samples: &mut Vec<Sample>,
 ) -> Result<(), Box<dyn Error>> {
-    for (threads, cpus) in [(4, 1), (256, 1), (2, 2)] {
+    for (threads, cpus) in [(1, 1), (4, 1), (256, 1), (2, 2)] {
         samples.push(run::<ALIGNMENT>(threads, cpus, round, machine)?);
     }
     Ok(())

@@ -43,6 +43,28 @@ impl Cancel {
     }
 }
 
+const COUNT_BITS: u32 = 48;
+const COUNT: u64 = (1 << COUNT_BITS) - 1;
+
+/// The calling thread, which is the record's, says where it is.
+pub(crate) fn publish_place(record: &Record) {
+    let Some(setup) = setup::get() else { return };
+    let able = &setup.capabilities;
+    if able.same_cpu.is_err() || able.switches.is_err() {
+        return;
+    }
+    // First the count, then the CPU: if it is switched in between, that count is over.
+    let count = Thread::new(setup, record, false).switches();
+    let cpu = setup.config.kernel.cpu();
+    let place = match (count, cpu) {
+        (Some(Ok(count)), Some(cpu)) if cpu < 0xffff => {
+            ((u64::from(cpu) + 1) << COUNT_BITS) | (count & COUNT)
+        }
+        _ => 0,
+    };
+    record.place.store(place, Ordering::Release);
+}
+
 /// A victim's thread, as the kernel shows it.
 struct Thread<'r> {
     setup: &'static Setup,
@@ -103,6 +125,16 @@ impl<'r> Thread<'r> {
         }
     }
 
+    /// How often it got a CPU; `Err` when it is no more.
+    fn switches(&self) -> Option<Result<u64, ()>> {
+        let mut buffer = [0; 128];
+        match read(self.setup, self.record, File::Schedstat, &mut buffer) {
+            Read::Gone => Some(Err(())),
+            Read::Text(text) => kernel::switches(text).map(Ok),
+            Read::Unknown => None,
+        }
+    }
+
     /// Whether its last CPU is `here`, or it is no more.
     fn is_on(&self, here: Option<u32>) -> bool {
         match self.stat() {
@@ -131,36 +163,36 @@ impl<'r> Thread<'r> {
     ///   means that the thread marked itself sleeping.)
     /// - *same CPU*: this thread was on CPU c after the call; a later word that the
     ///   victim's CPU is c means that it was off the CPU at that moment, or was
-    ///   switched to it since.
+    ///   switched to it since. `stat` says it; and `schedstat`, sooner, if the victim
+    ///   said where it was and its count is still the one that it had there.
     /// - *switch count*: it got a CPU since the baseline.
     fn left_cpu(&mut self) -> bool {
         let able = &self.setup.capabilities;
         let here = self.setup.config.kernel.cpu();
-        // First the file that probably says it: reading one costs one to three
-        // microseconds.
-        let near = here == Some(self.record.cpu.load(Ordering::Relaxed));
-        for file in [near, !near] {
-            let proven = if file {
-                able.same_cpu.is_ok() && self.is_on(here)
-            } else {
-                able.not_runnable.is_ok() && self.sleeps()
-            };
-            if proven {
-                return true;
+        // First what probably says it: reading a file costs one to five microseconds.
+        let place = self.record.place.load(Ordering::Acquire);
+        let near = here.is_some_and(|here| place >> COUNT_BITS == u64::from(here) + 1);
+        if near && able.same_cpu.is_ok() && able.switches.is_ok() {
+            match self.switches() {
+                Some(Ok(count)) if count & COUNT == place & COUNT => return true,
+                Some(Err(())) => return true,
+                _ => {}
             }
         }
+        if able.not_runnable.is_ok() && self.sleeps() {
+            return true;
+        }
+        if able.same_cpu.is_ok() && self.is_on(here) {
+            return true;
+        }
         if able.switches.is_ok() && self.waits {
-            let mut buffer = [0; 128];
-            match read(self.setup, self.record, File::Schedstat, &mut buffer) {
-                Read::Gone => return true,
-                Read::Text(text) => {
-                    let count = kernel::switches(text);
-                    if self.baseline.is_some() && count.is_some() && self.baseline != count {
-                        return true;
-                    }
-                    self.baseline = self.baseline.or(count);
-                }
-                Read::Unknown => {}
+            match self.switches() {
+                Some(Err(())) => return true,
+                Some(Ok(count)) => match self.baseline {
+                    Some(before) if before != count => return true,
+                    _ => self.baseline = Some(count),
+                },
+                None => {}
             }
         }
         false

@@ -16,7 +16,7 @@ use crate::record::{self, Record};
 use crate::section;
 use crate::setup::{self, Error, Setup};
 use crate::signal;
-use crate::word::Ownership;
+use crate::word::{Ownership, CANCELLED};
 
 /// The token no longer owns its lock; nothing was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -278,6 +278,7 @@ pub(crate) fn publish(record: &Record, setup: &Setup) {
         put(record, file, opened);
         record.inodes[file as usize].store(inode.unwrap_or(0), Ordering::Release);
     }
+    record.place.store(0, Ordering::Relaxed);
     record.tid.store(tid, Ordering::Release);
 }
 
@@ -319,6 +320,10 @@ pub(crate) fn thread_owner<R>(f: impl FnOnce(&Owner) -> R) -> Option<R> {
 /// Begins the thread's next generation.
 #[cold]
 fn renew(record: &'static Record) {
+    if record.shared.state.load(Ordering::Relaxed) & CANCELLED != 0 {
+        // Somebody else ran here, or this thread elsewhere.
+        record.place.store(0, Ordering::Relaxed);
+    }
     record
         .budget
         .store(record.limit.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -342,9 +347,15 @@ fn acquire_slowly(word: &AtomicU64, mode: Cancel) -> Result<(&'static Record, Ow
         }
     }
     let mine = record.ownership();
-    let cpu = rustix::thread::sched_getcpu();
-    record.cpu.store(cpu as u32, Ordering::Relaxed);
-    protocol::acquire(word, mine, |owner| cancel::cancel(owner, mode))?;
+    let mut evicted = false;
+    protocol::acquire(word, mine, |owner| {
+        evicted = owner.index() != mine.index();
+        cancel::cancel(owner, mode)
+    })?;
+    // Once a time slice or so, not at each forced release.
+    if evicted || record.place.load(Ordering::Relaxed) == 0 {
+        cancel::publish_place(record);
+    }
     Ok((record, mine))
 }
 

@@ -55,8 +55,10 @@ pub(crate) struct Record {
     pub(crate) limit: AtomicU32,
     /// How many `Owner`s of the thread there are. The owner's own.
     pub(crate) handles: AtomicU32,
-    /// Where it last acquired. A hint, which proves nothing.
-    pub(crate) cpu: AtomicU32,
+    /// Where it was when: its CPU plus one in the upper 16 bits, its switch count, read
+    /// just before, in the lower 48. 0: unknown. As long as the count is that, the thread
+    /// has not left that CPU, or not got another one since.
+    pub(crate) place: AtomicU64,
     /// The thread; 0 while there is none. Set before the generation is published.
     pub(crate) tid: AtomicU32,
     /// The thread's files, plus one (0: never opened). A number, once here, stays this

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rlock::{Busy, Cancel, Lock, Owner, Slot};
 
 use crate::alone::alone;
-use crate::{assert_is_seen_running, tid, with_a_running_owner};
+use crate::{assert_is_seen_running, tid, with_a_running_owner, with_an_owner_that_came};
 
 /// Hole 13: a record that a thread gave back speaks of the next one's thread.
 #[test]
@@ -20,6 +20,15 @@ fn a_reused_record() {
             .unwrap();
         let lock = Lock::new(Slot::new(0));
         with_a_running_owner(&lock, || assert_is_seen_running(&lock));
+    });
+}
+
+/// Where a thread says it was is believed only until it is switched again.
+#[test]
+fn a_place_that_is_over() {
+    alone("descriptors::a_place_that_is_over", || {
+        let lock = Lock::new(Slot::new(0));
+        with_an_owner_that_came(&lock, 0, || assert_is_seen_running(&lock));
     });
 }
 

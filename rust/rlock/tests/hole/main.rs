@@ -43,6 +43,12 @@ fn bind(number: usize) {
 /// Calls `body` on one CPU while a thread that owns `lock` runs on the other, in no
 /// section. With one CPU there is no such thing: then `body` is not called.
 fn with_a_running_owner(lock: &Lock<Slot>, body: impl FnOnce()) {
+    with_an_owner_that_came(lock, 1, body);
+}
+
+/// The same of a thread that acquired on the `from`th CPU, and only then came to the
+/// other one.
+fn with_an_owner_that_came(lock: &Lock<Slot>, from: usize, body: impl FnOnce()) {
     if std::thread::available_parallelism().unwrap().get() < 2 {
         return;
     }
@@ -53,9 +59,12 @@ fn with_a_running_owner(lock: &Lock<Slot>, body: impl FnOnce()) {
         // Also if `body` panics.
         let _stop = StopAtEnd(stop);
         scope.spawn(move || {
-            bind(1);
+            let before = rustix::thread::sched_getaffinity(None).unwrap();
+            bind(from);
             let owner = Owner::register().unwrap();
             let token = owner.acquire(lock).unwrap();
+            rustix::thread::sched_setaffinity(None, &before).unwrap();
+            bind(1);
             tell.send(()).unwrap();
             while !stop.load(Ordering::Relaxed) {
                 std::hint::spin_loop();

@@ -146,7 +146,7 @@ fn threads_that_fork() {
                         0 => {
                             let mine = crate::Totals::default();
                             let before = lock.load();
-                            let soon = Instant::now() + Duration::from_millis(5);
+                            let soon = Instant::now() + time() / 30;
                             live(7, lock, u64::MAX, soon, &mine);
                             let commits = mine.commits.into_inner();
                             let good = lock.load() == before + commits && commits > 0;
