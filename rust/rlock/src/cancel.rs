@@ -72,7 +72,8 @@ struct Thread<'r> {
     /// The switch count, since the cancellation or the signal; for those who wait.
     baseline: Option<u64>,
     waits: bool,
-    signalled: bool,
+    /// Whether the baseline was read after the signal was sent.
+    after_signal: bool,
 }
 
 enum Read<'b> {
@@ -89,11 +90,11 @@ fn read<'b>(setup: &Setup, record: &Record, file: File, buffer: &'b mut [u8]) ->
         return Read::Unknown;
     }
     // SAFETY: the number stays this record's. Should another part of the program have
-    // closed it, the kernel says so, or the inode does, or `stat`'s own words do.
+    // closed it, the kernel or the inode says so.
     let fd = unsafe { BorrowedFd::borrow_raw(number) };
     let kernel = setup.config.kernel;
     let inode = record.inodes[file as usize].load(Ordering::Acquire);
-    if file != File::Stat && kernel.inode(fd) != Some(inode) {
+    if kernel.inode(fd) != Some(inode) {
         return Read::Unknown;
     }
     match kernel.read(file, fd, buffer) {
@@ -110,7 +111,7 @@ impl<'r> Thread<'r> {
             record,
             baseline: None,
             waits,
-            signalled: false,
+            after_signal: false,
         }
     }
 
@@ -210,9 +211,6 @@ impl Victim for Thread<'_> {
     }
 
     fn signal(&mut self) -> Result<(), Busy> {
-        // What was counted before the signal proves nothing about after it.
-        self.baseline = None;
-        self.signalled = true;
         let tid = self.record.tid.load(Ordering::Acquire);
         let config = &self.setup.config;
         if tid == 0 {
@@ -227,6 +225,11 @@ impl Victim for Thread<'_> {
     }
 
     fn will_handle(&mut self) -> bool {
+        // What was counted before the signal, whoever sent it, proves nothing about after.
+        if !self.after_signal {
+            self.after_signal = true;
+            self.baseline = None;
+        }
         if self.setup.capabilities.handler.is_err() || !signal::is_installed() {
             return false;
         }

@@ -64,7 +64,8 @@ impl Counter {
         }
     }
 
-    /// Adds `n`, wrapping. Never fails; in a signal handler too.
+    /// Adds `n`, wrapping. Never fails. In a signal handler only if its thread has added
+    /// to a counter or registered before: the first time is not async-signal-safe.
     ///
     /// Some ten plain instructions more than a commit when the thread has the block
     /// already.

@@ -6,11 +6,11 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 use crate::cancel::{self, Cancel};
 use crate::fork;
-use crate::kernel::File;
+use crate::kernel::{File, Kernel};
 use crate::protocol::{self, Busy};
 use crate::record::{self, Record};
 use crate::section;
@@ -125,8 +125,9 @@ impl<T: fmt::Debug> fmt::Debug for Lock<T> {
 /// A thread's part in rlock: what acquires locks. A handle: a thread may have several,
 /// and owns until the last is dropped.
 ///
-/// Must not be used in a signal handler, unless that blocks all others and interrupted
-/// no section: an acquisition inside a section is refused ([`Busy::Nested`]).
+/// Not for signal handlers: what they commit between another's read and its commit, by the
+/// same thread and generation, that one's commit overwrites. (An acquisition inside a
+/// section is refused: [`Busy::Nested`].)
 pub struct Owner {
     /// The thread's pointer is the thread's.
     not_send: PhantomData<*mut ()>,
@@ -139,14 +140,17 @@ impl Owner {
     /// process; some ten microseconds. Unblocks the signal in the calling thread, where
     /// it must stay unblocked: who blocks it can be cancelled only strictly.
     pub fn register() -> Result<Self, Error> {
-        let owner = Self {
-            not_send: PhantomData,
-        };
         // SAFETY: the thread's pointer is null or a record's.
         if let Some(record) = unsafe { section::own().as_ref() } {
             let handles = record.handles.load(Ordering::Relaxed);
-            record.handles.store(handles + 1, Ordering::Relaxed);
-            return Ok(owner);
+            // As many as that were forgotten, not held.
+            let Some(more) = handles.checked_add(1) else {
+                return Err(Error::Exhausted);
+            };
+            record.handles.store(more, Ordering::Relaxed);
+            return Ok(Self {
+                not_send: PhantomData,
+            });
         }
         let setup = setup::get_or_default()?;
         fork::check_sharing().map_err(|_| Error::OtherProcess)?;
@@ -155,7 +159,9 @@ impl Owner {
         record.handles.store(1, Ordering::Relaxed);
         signal::unblock();
         section::set_own(record);
-        Ok(owner)
+        Ok(Self {
+            not_send: PhantomData,
+        })
     }
 
     /// The record of the calling thread, which is registered as long as there is a
@@ -275,7 +281,7 @@ pub(crate) fn publish(record: &Record, setup: &Setup) {
         // cancelled by the other proofs, or strictly.
         let opened = kernel.open(tid, file).ok();
         let inode = opened.as_ref().and_then(|fd| kernel.inode(fd.as_fd()));
-        put(record, file, opened);
+        put(record, file, opened, kernel);
         record.inodes[file as usize].store(inode.unwrap_or(0), Ordering::Release);
     }
     record.place.store(0, Ordering::Relaxed);
@@ -283,14 +289,22 @@ pub(crate) fn publish(record: &Record, setup: &Setup) {
 }
 
 /// Makes `fd` the record's `file`, under the number that the record has.
-fn put(record: &Record, file: File, fd: Option<OwnedFd>) {
+fn put(record: &Record, file: File, fd: Option<OwnedFd>, kernel: &dyn Kernel) {
     let number = &record.files[file as usize];
-    let old = number.load(Ordering::Relaxed) - 1;
+    let mut old = number.load(Ordering::Relaxed) - 1;
+    if old >= 0 {
+        // SAFETY: asked about alone; whoever has it.
+        let inode = kernel.inode(unsafe { BorrowedFd::borrow_raw(old) });
+        if inode != Some(record.inodes[file as usize].load(Ordering::Relaxed)) {
+            // Somebody closed it, and it may be anybody's now: it is forgotten.
+            old = -1;
+        }
+    }
     match fd {
         None => number.store(0, Ordering::Release),
         Some(fd) if old < 0 => number.store(fd.into_raw_fd() + 1, Ordering::Release),
         Some(fd) => {
-            // SAFETY: neither number is owned by anybody else.
+            // SAFETY: the one is this function's, the other the record's, as was seen.
             let rc = unsafe { libc::dup3(fd.as_fd().as_raw_fd(), old, libc::O_CLOEXEC) };
             if rc < 0 {
                 number.store(0, Ordering::Release);
@@ -410,8 +424,10 @@ fn replace(old: &'static Record) -> Result<&'static Record, Busy> {
 /// });
 /// ```
 ///
-/// As long as operations succeed, nobody else wrote a slot of this lock since the
-/// acquisition: to read slots, compute, and commit one store is atomic.
+/// As long as operations succeed, no other thread wrote a slot of this lock since the
+/// acquisition: to read slots, compute, and commit one store is atomic. (The same thread
+/// may: by another token of the lock, inside [`stage`](Self::stage)'s closure, say.) That
+/// the slots are this lock's own is the caller's duty: nothing checks it.
 pub struct Token<'t, T> {
     data: &'t T,
     record: &'static Record,

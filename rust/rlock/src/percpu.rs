@@ -258,6 +258,8 @@ impl<T: Send + Sync> PerCpu<T> {
             // Another thread is at it.
             return 0;
         }
+        // Also if `retire` panics.
+        let _over = Over(&self.shrinking);
         let mut taken = 0;
         for cpu in 0..LISTS {
             // SAFETY: null or a node, which stays.
@@ -282,7 +284,6 @@ impl<T: Send + Sync> PerCpu<T> {
                 }
             }
         }
-        self.shrinking.store(false, Ordering::Release);
         taken
     }
 
@@ -299,6 +300,14 @@ impl<T: Send + Sync> PerCpu<T> {
     /// How many bytes the instances take.
     pub fn bytes(&self) -> usize {
         self.instances() * size_of::<Node<T>>().next_multiple_of(PAGE)
+    }
+}
+
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 

@@ -33,7 +33,7 @@
 //! | canceller: `state` to CANCELLED | `cmpxchg` (full) | the victim's barrier: either its load in 2 sees this, or its flag of 1 is seen below |
 //! | canceller: `section` | `load_acquire` after the victim's barrier | 4 and 1: what a victim committed is seen by who finds the flag clear |
 //! | canceller: `state` when the ownership is dead | `load_acquire` | [`advance`]'s and [`on_signal`]'s release: the victim's commits are seen |
-//! | owner: [`advance`] | `swap` (full) | as above; and a handler's or canceller's change is not lost |
+//! | owner: [`advance`] | `cmpxchg` (full) | as above; and a handler's or canceller's change is not lost |
 //! | handler: ACKNOWLEDGED | `fetch_or` (full) | as above |
 //! | owner: `lock` to its ownership | `cmpxchg` (full) | the same of the owner before: what that one read of the data is over |
 //! | owner: `lock` | `load_acquire` | the `cmpxchg` that wrote it |
@@ -53,8 +53,6 @@ pub trait Word {
     fn store_release(&self, value: u64);
     /// Writes `new` if the value is `old`. Says what it was otherwise.
     fn cmpxchg(&self, old: u64, new: u64) -> Result<(), u64>;
-    /// Writes; returns the value before.
-    fn swap(&self, new: u64) -> u64;
     /// Sets bits; returns the value before.
     fn fetch_or(&self, bits: u64) -> u64;
 }
@@ -268,11 +266,18 @@ pub fn acquire<W: Word>(
 /// Ends the owner's present generation, and with it all that it owns. By the owner,
 /// outside sections. Returns the next one; `None` when the record is used up.
 pub fn advance<W: Word>(own: &Shared<W>) -> Option<Ownership> {
-    let now = Ownership::from_bits(own.state.load_relaxed());
-    let next = now.next();
-    own.state
-        .swap(next.map_or_else(|| now.retired(), Ownership::bits));
-    next
+    let mut state = own.state.load_relaxed();
+    loop {
+        let now = Ownership::from_bits(state);
+        let next = now.next();
+        let new = next.map_or_else(|| now.retired(), Ownership::bits);
+        // Not unconditionally: a handler of this thread may have come between, with a
+        // generation of its own that was cancelled since.
+        match own.state.cmpxchg(state, new) {
+            Ok(()) => return next,
+            Err(changed) => state = changed,
+        }
+    }
 }
 
 /// The section, access for access, for worlds without assembly. `boundary` is called

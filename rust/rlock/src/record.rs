@@ -26,9 +26,6 @@ impl Word for AtomicU64 {
         self.compare_exchange(old, new, Ordering::SeqCst, Ordering::Acquire)
             .map(|_| ())
     }
-    fn swap(&self, new: u64) -> u64 {
-        AtomicU64::swap(self, new, Ordering::SeqCst)
-    }
     fn fetch_or(&self, bits: u64) -> u64 {
         AtomicU64::fetch_or(self, bits, Ordering::SeqCst)
     }
@@ -172,6 +169,11 @@ impl Record {
     /// Ends everything that the thread owns and gives the record back. By its thread,
     /// or where that is no more (a child of fork).
     pub(crate) fn give_back(&self) {
+        if self.shared.state.load(Ordering::Relaxed) == 0 {
+            // Claimed by a thread that a fork left behind before it had a generation.
+            self.claimed.store(FREE, Ordering::Release);
+            return;
+        }
         let next = protocol::advance(&self.shared);
         self.tid.store(0, Ordering::Release);
         self.shared.section.store(0, Ordering::Release);

@@ -79,6 +79,65 @@ fn files_that_others_closed() {
     });
 }
 
+/// The same with the files of a thread that is no more: ESRCH is no proof then.
+#[test]
+fn files_of_the_dead() {
+    alone("descriptors::files_of_the_dead", || {
+        let lock = Lock::new(Slot::new(0));
+        let dead: Vec<std::fs::File> = std::thread::spawn(|| {
+            ["stat", "syscall", "schedstat"]
+                .iter()
+                .map(|name| {
+                    std::fs::File::open(format!("/proc/self/task/{}/{name}", tid())).unwrap()
+                })
+                .collect()
+        })
+        .join()
+        .unwrap();
+        with_a_running_owner(&lock, || {
+            for (number, file) in numbers_of_rlock(&dead).into_iter().zip(&dead) {
+                // SAFETY: takes the number away from rlock, which is what is tested.
+                unsafe { libc::dup2(file.as_raw_fd(), number) };
+            }
+            for _ in 0..200 {
+                assert_eq!(lock.cancel(Cancel::Try), Err(Busy::Running));
+            }
+        });
+    });
+}
+
+/// Those that are not `others`.
+fn numbers_of_rlock(others: &[std::fs::File]) -> Vec<RawFd> {
+    let mut numbers = numbers_of_tasks();
+    numbers.retain(|number| others.iter().all(|other| other.as_raw_fd() != *number));
+    assert_eq!(numbers.len(), 3);
+    numbers
+}
+
+/// A number of rlock's that somebody closed and another part of the program got stays
+/// that one's when the record is used again.
+#[test]
+fn a_number_that_is_anothers() {
+    alone("descriptors::a_number_that_is_anothers", || {
+        std::thread::spawn(|| drop(Owner::register().unwrap()))
+            .join()
+            .unwrap();
+        let mine = std::fs::File::open("/dev/null").unwrap();
+        let numbers = numbers_of_rlock(&[]);
+        for number in &numbers {
+            // SAFETY: takes the number away from rlock, which is what is tested.
+            unsafe { libc::dup2(mine.as_raw_fd(), *number) };
+        }
+        let owner = Owner::register().unwrap();
+        for number in &numbers {
+            let to = std::fs::read_link(format!("/proc/self/fd/{number}")).unwrap();
+            assert_eq!(to.to_string_lossy(), "/dev/null");
+        }
+        let lock = Lock::new(Slot::new(0));
+        owner.acquire(&lock).unwrap().add(&lock, 1).unwrap();
+    });
+}
+
 /// Without descriptors to be had, a thread registers all the same, and is cancelled
 /// strictly.
 #[test]

@@ -51,9 +51,6 @@ impl Word for Cell {
                 .map(|_| ())
         })
     }
-    fn swap(&self, new: u64) -> u64 {
-        full(|| self.0.swap(new, Ordering::AcqRel))
-    }
     fn fetch_or(&self, bits: u64) -> u64 {
         full(|| self.0.fetch_or(bits, Ordering::AcqRel))
     }

@@ -50,9 +50,6 @@ fn of_the_protocol() -> Vec<Access> {
         fn cmpxchg(&self, _: u64, _: u64) -> Result<(), u64> {
             unreachable!()
         }
-        fn swap(&self, _: u64) -> u64 {
-            unreachable!()
-        }
         fn fetch_or(&self, _: u64) -> u64 {
             unreachable!()
         }
