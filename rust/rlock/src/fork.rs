@@ -19,6 +19,7 @@ use crate::protocol::Busy;
 use crate::record;
 use crate::section;
 use crate::setup;
+use crate::signal;
 use crate::word::SIGNALLED;
 
 /// The process that the records are of.
@@ -95,6 +96,7 @@ extern "C" fn in_child() {
     if mark.is_null() || !is_forked() {
         return;
     }
+    let _blocked = signal::block_all();
     let own = section::own();
     for record in record::all() {
         if !ptr::eq(record, own) && record.is_claimed() {

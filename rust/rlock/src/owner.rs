@@ -140,6 +140,7 @@ impl Owner {
     /// process; some ten microseconds. Unblocks the signal in the calling thread, where
     /// it must stay unblocked: who blocks it can be cancelled only strictly.
     pub fn register() -> Result<Self, Error> {
+        let blocked = signal::block_all();
         // SAFETY: the thread's pointer is null or a record's.
         if let Some(record) = unsafe { section::own().as_ref() } {
             let handles = record.handles.load(Ordering::Relaxed);
@@ -157,8 +158,9 @@ impl Owner {
         let record = record::claim(setup.config.first_generation)?.ok_or(Error::Exhausted)?;
         publish(record, setup);
         record.handles.store(1, Ordering::Relaxed);
-        signal::unblock();
         section::set_own(record);
+        drop(blocked);
+        signal::unblock();
         Ok(Self {
             not_send: PhantomData,
         })
@@ -249,6 +251,7 @@ impl Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
+        let _blocked = signal::block_all();
         let record = self.record();
         let handles = record.handles.load(Ordering::Relaxed) - 1;
         record.handles.store(handles, Ordering::Relaxed);
@@ -386,6 +389,7 @@ fn revoked(record: &'static Record, ownership: Ownership) -> u32 {
 
 /// A thread whose record is used up gets another one.
 fn replace(old: &'static Record) -> Result<&'static Record, Busy> {
+    let _blocked = signal::block_all();
     let setup = setup::get().ok_or(Busy::OtherProcess)?;
     let new = record::claim(setup.config.first_generation)
         .ok()

@@ -117,6 +117,29 @@ pub(crate) fn install(signal: libc::c_int) -> io::Result<()> {
     Ok(())
 }
 
+/// All signals are blocked in the calling thread until this is dropped: a handler that
+/// registers, or counts, must not find a registration half done.
+pub(crate) struct Blocked(libc::sigset_t);
+
+/// Blocks all signals in the calling thread.
+pub(crate) fn block_all() -> Blocked {
+    // SAFETY: the sets are this function's own; the mask is the calling thread's.
+    unsafe {
+        let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+        let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+        Blocked(before.assume_init())
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        // SAFETY: what the thread had before.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, ptr::null_mut()) };
+    }
+}
+
 /// Unblocks the signal in the calling thread.
 pub(crate) fn unblock() {
     // SAFETY: the set is this function's own; the mask is the calling thread's.
