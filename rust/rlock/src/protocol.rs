@@ -342,3 +342,60 @@ pub fn on_signal<W: Word>(own: &Shared<W>, place: Place) -> Action {
     own.state.fetch_or(ACKNOWLEDGED);
     action
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+
+    /// A word of one thread, whose signal handler comes after its first load.
+    #[derive(Default)]
+    struct Interrupted {
+        value: Cell<u64>,
+        /// What the handler leaves.
+        left: Cell<Option<u64>>,
+    }
+
+    impl Word for Interrupted {
+        fn load_relaxed(&self) -> u64 {
+            let value = self.value.get();
+            if let Some(left) = self.left.take() {
+                self.value.set(left);
+            }
+            value
+        }
+        fn load_acquire(&self) -> u64 {
+            self.value.get()
+        }
+        fn store_relaxed(&self, value: u64) {
+            self.value.set(value);
+        }
+        fn store_release(&self, value: u64) {
+            self.value.set(value);
+        }
+        fn cmpxchg(&self, old: u64, new: u64) -> Result<(), u64> {
+            if self.value.get() != old {
+                return Err(self.value.get());
+            }
+            self.value.set(new);
+            Ok(())
+        }
+        fn fetch_or(&self, bits: u64) -> u64 {
+            self.value.replace(self.value.get() | bits)
+        }
+    }
+
+    /// A handler that comes while its thread's generation ends begins and uses the next
+    /// one, and that is cancelled: the interrupted end must not make it valid again.
+    #[test]
+    fn an_end_does_not_revive_a_cancelled_generation() {
+        let first = Ownership::new(1, 7);
+        let second = first.next().unwrap();
+        let own = Shared::<Interrupted>::default();
+        own.state.value.set(first.bits() | CANCELLED);
+        own.state.left.set(Some(second.bits() | CANCELLED));
+        let now = advance(&own).unwrap();
+        assert_eq!(own.state.value.get(), now.bits());
+        assert_eq!(standing(own.state.value.get(), second), Standing::Dead);
+    }
+}
