@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use rlock::protocol::Shared;
 use rlock::{Busy, Cancel, Lock, Owner, Slot};
 
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 
 struct Cost {
     mode: &'static str,
@@ -59,10 +59,12 @@ impl Cost {
 fn sleeping(cost: &mut Cost, machine: &Machine, samples: u64) {
     let lock = Lock::new(Slot::new(0));
     let (turn, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let tid = AtomicU64::new(0);
     std::thread::scope(|scope| {
-        let (lock, turn, stop) = (&lock, &turn, &stop);
+        let (lock, turn, stop, tid) = (&lock, &turn, &stop, &tid);
         let victim = scope.spawn(move || {
             machine.bind(1);
+            tid.store(machine::tid(), Ordering::Release);
             let owner = Owner::register().expect("registered");
             while !stop.load(Ordering::Relaxed) {
                 drop(owner.acquire(lock).expect("cancelled before"));
@@ -75,7 +77,8 @@ fn sleeping(cost: &mut Cost, machine: &Machine, samples: u64) {
             while turn.load(Ordering::Acquire) < sample {
                 std::hint::spin_loop();
             }
-            // Until it sleeps indeed.
+            machine::until_asleep(tid.load(Ordering::Acquire));
+            // A canceller seldom comes from a look at the same files: not with warm caches.
             std::thread::sleep(Duration::from_micros(50));
             let _ = cost.once(lock, || true);
             victim.thread().unpark();

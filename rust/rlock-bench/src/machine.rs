@@ -24,6 +24,19 @@ pub(crate) fn rdtsc() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
+/// The calling thread's number.
+pub(crate) fn tid() -> u64 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u64
+}
+
+/// Until thread `tid` of this process has left its CPU to sleep.
+pub(crate) fn until_asleep(tid: u64) {
+    let path = format!("/proc/self/task/{tid}/syscall");
+    while std::fs::read_to_string(&path).is_ok_and(|said| said.starts_with("running")) {
+        std::thread::yield_now();
+    }
+}
+
 impl Machine {
     pub(crate) fn look() -> Self {
         let all = rustix::thread::sched_getaffinity(None).expect("an affinity");

@@ -233,12 +233,13 @@ impl Victim for Thread<'_> {
         if self.setup.capabilities.handler.is_err() || !signal::is_installed() {
             return false;
         }
+        let config = &self.setup.config;
         match self.stat() {
             Some(Err(())) => true,
+            None => false,
+            Some(Ok(stat)) if (stat.blocked >> (config.signal - 1)) & 1 != 0 => false,
             // A tracer may keep the signal from it.
-            Some(Ok(Stat { state: b't', .. })) | None => false,
-            Some(Ok(stat)) if (stat.blocked >> (self.setup.config.signal - 1)) & 1 != 0 => false,
-            Some(Ok(_)) => self.left_cpu(),
+            Some(Ok(stat)) => config.kernel.is_traced(stat.tid) == Some(false) && self.left_cpu(),
         }
     }
 }

@@ -30,7 +30,11 @@ static MARK: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 /// Once a process, before there is a record.
 pub(crate) fn prepare(pid: u32) -> rustix::io::Result<()> {
     PID.store(pid, Ordering::Release);
-    if !MARK.load(Ordering::Acquire).is_null() {
+    // SAFETY: null or the word in the page that stays.
+    if let Some(mark) = unsafe { MARK.load(Ordering::Acquire).as_ref() } {
+        // Of a set-up that failed, or that a fork left behind in the parent: there is no
+        // record yet, and so nothing to mend.
+        mark.store(1, Ordering::Release);
         return Ok(());
     }
     // SAFETY: a fresh mapping, of a page, which is never unmapped.

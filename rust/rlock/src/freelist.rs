@@ -6,9 +6,10 @@ use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cancel::Cancel;
-use crate::owner::{Owner, Slot, Token};
+use crate::owner::{Owner, Slot};
 use crate::percpu::PerCpu;
 use crate::protocol::Busy;
+use crate::token::Token;
 
 /// Which of `capacity` things are free, by their numbers. A push and a pop are one
 /// committing store each, on the list of the thread's CPU; when that is empty a pop takes
@@ -69,7 +70,8 @@ impl FreeList {
     }
 
     /// Takes a free thing; `None` when none was found free. (One that another thread
-    /// frees meanwhile may be missed, and those in a list that a running thread has.)
+    /// frees meanwhile may be missed, and those in a list that a running thread has, or is
+    /// taking over.)
     #[inline]
     pub fn pop(&self, owner: &Owner) -> Result<Option<u32>, Busy> {
         loop {

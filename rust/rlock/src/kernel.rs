@@ -8,6 +8,7 @@ use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::thread::CpuSet;
 
 /// A file of a thread, below `/proc/self/task/TID/`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,17 +44,26 @@ pub trait Kernel: Sync + std::fmt::Debug {
         u32::try_from(rustix::thread::sched_getcpu()).ok()
     }
 
+    /// Binds the calling thread to a CPU, if it may run there.
+    fn bind(&self, cpu: usize) -> rustix::io::Result<()> {
+        let mut one = CpuSet::new();
+        one.set(cpu);
+        rustix::thread::sched_setaffinity(None, &one)
+    }
+
     /// Opens the calling thread's `file`.
     fn open(&self, tid: u32, file: File) -> io::Result<OwnedFd> {
-        let mut path = [0_u8; 64];
-        // One byte less: the path's end.
-        write!(&mut path[..63], "/proc/self/task/{tid}/{}", file.name())?;
-        let path = CStr::from_bytes_until_nul(&path).map_err(io::Error::other)?;
-        Ok(rustix::fs::open(
-            path,
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )?)
+        open(tid, file.name())
+    }
+
+    /// Whether somebody traces thread `tid` of this process; `None` where that cannot be
+    /// read. Some ten microseconds: asked only of a thread that stands in a section.
+    fn is_traced(&self, tid: u32) -> Option<bool> {
+        let fd = open(tid, "status").ok()?;
+        // The line is the eighth; none before it is long.
+        let mut buffer = [0; 512];
+        let length = rustix::io::pread(&fd, &mut buffer, 0).ok()?;
+        is_traced(&buffer[..length])
     }
 
     /// Reads a thread's file from its beginning. `ESRCH` when the thread is no more.
@@ -91,6 +101,18 @@ pub trait Kernel: Sync + std::fmt::Debug {
     fn pid(&self) -> u32 {
         std::process::id()
     }
+}
+
+fn open(tid: u32, file: &str) -> io::Result<OwnedFd> {
+    let mut path = [0_u8; 64];
+    // One byte less: the path's end.
+    write!(&mut path[..63], "/proc/self/task/{tid}/{file}")?;
+    let path = CStr::from_bytes_until_nul(&path).map_err(io::Error::other)?;
+    Ok(rustix::fs::open(
+        path,
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?)
 }
 
 fn membarrier(command: libc::c_int) -> io::Result<()> {
@@ -149,6 +171,13 @@ pub(crate) fn switches(line: &[u8]) -> Option<u64> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
+/// Whether its `status` names a tracer.
+fn is_traced(text: &[u8]) -> Option<bool> {
+    let mut lines = text.split_inclusive(|&byte| byte == b'\n');
+    let tracer = lines.find_map(|line| line.strip_prefix(b"TracerPid:")?.strip_suffix(b"\n"))?;
+    Some(tracer.trim_ascii() != b"0")
+}
+
 /// Whether its `syscall` says that the thread had left the CPU. Anything that does not
 /// look like the file's three forms is a no.
 pub(crate) fn left_cpu(line: &[u8]) -> bool {
@@ -188,6 +217,16 @@ mod tests {
         assert_eq!(stat, expected);
         assert_eq!(Stat::parse(b""), None);
         assert_eq!(Stat::parse(b"12 (x) R 1 2 3"), None);
+    }
+
+    #[test]
+    fn a_tracer_is_read() {
+        let status = |tracer| format!("Name:\ta b\nState:\tS (sleeping)\nTracerPid:\t{tracer}");
+        assert_eq!(is_traced(status("0\nUid:\t0\n").as_bytes()), Some(false));
+        assert_eq!(is_traced(status("4711\n").as_bytes()), Some(true));
+        // Cut off: 0 may be the beginning of more.
+        assert_eq!(is_traced(status("0").as_bytes()), None);
+        assert_eq!(is_traced(b"Name:\ta\n"), None);
     }
 
     #[test]

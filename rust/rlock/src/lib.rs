@@ -43,6 +43,7 @@ mod setup;
 mod signal;
 #[cfg(feature = "stats")]
 mod stats;
+mod token;
 pub mod word;
 
 /// For tests that step through sections.
@@ -66,10 +67,11 @@ pub mod testing {
 pub use cancel::Cancel;
 pub use counter::Counter;
 pub use freelist::FreeList;
-pub use owner::{Lock, Owner, Revoked, Slot, Token};
+pub use owner::{Lock, Owner, Slot};
 pub use percpu::PerCpu;
 pub use protocol::Busy;
 #[cfg(feature = "stats")]
 pub use stats::{stats, Stats};
+pub use token::{Revoked, Token};
 
 pub use setup::{capabilities, init, Capabilities, Config, Error};

@@ -13,8 +13,9 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering
 use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
 
 use crate::cancel::Cancel;
-use crate::owner::{Lock, Owner, Token};
+use crate::owner::{Lock, Owner};
 use crate::protocol::Busy;
+use crate::token::Token;
 
 const PAGE: usize = 4096;
 /// How many lists there are. A CPU with a higher number shares one.

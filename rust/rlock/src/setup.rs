@@ -3,11 +3,11 @@
 //! Once a process: what the kernel is, what of it can be believed, and the handler.
 
 use core::fmt;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::mpsc;
-use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, Pid};
@@ -24,7 +24,10 @@ pub struct Config {
     /// thread blocks them. `SIGURG` unless said otherwise: ignored by default, so that
     /// a stray one does no harm.
     pub signal: i32,
-    /// After how many commits an owner gives up all that it owns (at least 1).
+    /// After how many commits an owner gives up all that it owns (at least 1). A token
+    /// counts its own, and the next token goes on from the one that was dropped last:
+    /// several at a time make it as many for each, and who forgets tokens
+    /// ([`core::mem::forget`]) puts it off.
     pub operations: u32,
     /// Which kernel is asked. For tests.
     pub kernel: &'static dyn Kernel,
@@ -135,21 +138,53 @@ pub(crate) struct Setup {
     pub(crate) capabilities: Capabilities,
 }
 
-static SETUP: OnceLock<Setup> = OnceLock::new();
-static BEGINNING: Mutex<()> = Mutex::new(());
+/// Set once, never freed.
+static SETUP: AtomicPtr<Setup> = AtomicPtr::new(ptr::null_mut());
+/// The process of which a thread sets up now; 0: none does.
+static BEGINNING: AtomicU32 = AtomicU32::new(0);
+
+/// Only one thread at a time sets up. Not a mutex: one that a thread holds over another
+/// thread's fork stays locked in the child, for ever.
+struct Beginning;
+
+impl Beginning {
+    /// Waits for a thread of this process, and for no other's: that one is not here.
+    fn wait(pid: u32) -> Self {
+        loop {
+            let holder = BEGINNING.load(Ordering::Relaxed);
+            if holder != pid {
+                // Acquire, pairs with the release of who set up before.
+                let taken =
+                    BEGINNING.compare_exchange(holder, pid, Ordering::Acquire, Ordering::Relaxed);
+                if taken.is_ok() {
+                    return Self;
+                }
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        BEGINNING.store(0, Ordering::Release);
+    }
+}
 
 /// The set-up, if there is one. There is when a lock has an owner.
 pub(crate) fn get() -> Option<&'static Setup> {
-    SETUP.get()
+    // Acquire, pairs with the release of `init`.
+    // SAFETY: null or a set-up, which is never freed.
+    unsafe { SETUP.load(Ordering::Acquire).as_ref() }
 }
 
 /// The set-up; makes the default one.
 pub(crate) fn get_or_default() -> Result<&'static Setup, Error> {
-    match SETUP.get() {
+    match get() {
         Some(setup) => Ok(setup),
         None => match init(Config::default()) {
             // Another thread's init came between: it serves as well.
-            Ok(_) | Err(Error::Initialised) => Ok(SETUP.get().expect("set above")),
+            Ok(_) | Err(Error::Initialised) => Ok(get().expect("set above")),
             Err(why) => Err(why),
         },
     }
@@ -159,13 +194,11 @@ pub(crate) fn get_or_default() -> Result<&'static Setup, Error> {
 /// what it found. Before any registration; the first registration does it with
 /// [`Config::default`] otherwise.
 ///
-/// Costs some milliseconds and a thread, once a process. Nothing stays when it fails,
-/// but the handler, which does no harm.
+/// Costs some milliseconds and a thread, once a process. Nothing stays when it fails.
+/// Not for signal handlers.
 pub fn init(config: Config) -> Result<&'static Capabilities, Error> {
-    let _one = BEGINNING
-        .lock()
-        .unwrap_or_else(|broken| broken.into_inner());
-    if SETUP.get().is_some() {
+    let _one = Beginning::wait(std::process::id());
+    if get().is_some() {
         return Err(Error::Initialised);
     }
     if !(1..32).contains(&config.signal) {
@@ -182,20 +215,30 @@ pub fn init(config: Config) -> Result<&'static Capabilities, Error> {
             allowed: "1 and more",
         });
     }
-    signal::install(config.signal).map_err(|why| Error::Handler {
+    let before = signal::install(config.signal).map_err(|why| Error::Handler {
         signal: config.signal,
         why,
     })?;
+    let capabilities = prepare_and_test(&config).inspect_err(|_| {
+        if let Some(before) = &before {
+            signal::uninstall(before);
+        }
+    })?;
+    let setup = Box::leak(Box::new(Setup {
+        config,
+        capabilities,
+    }));
+    SETUP.store(setup, Ordering::Release);
+    Ok(&setup.capabilities)
+}
+
+fn prepare_and_test(config: &Config) -> Result<Capabilities, Error> {
     fork::prepare(config.kernel.pid())?;
-    let capabilities = test(&config);
+    let capabilities = test(config);
     if !capabilities.has_proof() && capabilities.membarrier.is_err() {
         return Err(Error::NoEvidence(capabilities));
     }
-    let setup = SETUP.get_or_init(|| Setup {
-        config,
-        capabilities,
-    });
-    Ok(&setup.capabilities)
+    Ok(capabilities)
 }
 
 /// What the self-test found; tests and sets up if nobody has yet.
@@ -253,17 +296,15 @@ fn read<'b>(kernel: &dyn Kernel, tid: u32, file: File, buffer: &'b mut [u8]) -> 
 fn same_cpu(kernel: &dyn Kernel) -> Result<(), &'static str> {
     let me: Option<Pid> = None;
     let before = rustix::thread::sched_getaffinity(me).map_err(|_| "no affinity to read")?;
-    let mut bound = 0;
+    let (mut bound, mut last) = (0, 0);
     let mut buffer = [0; 1024];
     let mut found = Ok(());
     for cpu in 0..CpuSet::MAX_CPU {
-        let mut one = CpuSet::new();
-        one.set(cpu);
         // Those that this thread is not allowed now as well: a wider affinity may come.
-        if rustix::thread::sched_setaffinity(me, &one).is_err() {
+        if kernel.bind(cpu).is_err() {
             continue;
         }
-        bound += 1;
+        (bound, last) = (bound + 1, cpu);
         let stat = read(kernel, tid(), File::Stat, &mut buffer).and_then(Stat::parse);
         let cpu = u32::try_from(cpu).ok();
         if kernel.cpu() != cpu {
@@ -278,6 +319,12 @@ fn same_cpu(kernel: &dyn Kernel) -> Result<(), &'static str> {
     let back = rustix::thread::sched_setaffinity(me, &before);
     if bound == 0 || back.is_err() {
         return Err("a thread cannot be bound to a CPU");
+    }
+    // SAFETY: reads a number.
+    let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+    if (bound, last) == (1, 0) && configured != 1 {
+        // Who always says 0 says the truth, until this process may run elsewhere.
+        return Err("of all CPUs a thread can be bound to CPU 0 alone, which proves nothing");
     }
     found
 }

@@ -94,12 +94,14 @@ pub(crate) fn is_installed() -> bool {
 ///
 /// SA_RESTART: system calls go on, those that signal(7) lists as never restarted
 /// excepted. All signals are blocked while it runs.
-pub(crate) fn install(signal: libc::c_int) -> io::Result<()> {
+///
+/// Returns what was there, for [`uninstall`]; `None` when that was ours already.
+pub(crate) fn install(signal: libc::c_int) -> io::Result<Option<libc::sigaction>> {
     SIGNAL.store(signal, Ordering::Relaxed);
     let before = present(signal)?;
     let ours = handle as Handler as usize;
     if before.sa_sigaction == ours {
-        return Ok(());
+        return Ok(None);
     }
     PREVIOUS_FLAGS.store(before.sa_flags, Ordering::Relaxed);
     PREVIOUS.store(before.sa_sigaction, Ordering::Release);
@@ -114,7 +116,15 @@ pub(crate) fn install(signal: libc::c_int) -> io::Result<()> {
             return Err(io::Error::last_os_error());
         }
     }
-    Ok(())
+    Ok(Some(before))
+}
+
+/// Puts back what was there before [`install`], unless somebody installed another since.
+pub(crate) fn uninstall(before: &libc::sigaction) {
+    if is_installed() {
+        // SAFETY: an action that was installed before; none is read.
+        unsafe { libc::sigaction(SIGNAL.load(Ordering::Relaxed), before, ptr::null_mut()) };
+    }
 }
 
 /// All signals are blocked in the calling thread until this is dropped: a handler that

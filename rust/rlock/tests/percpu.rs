@@ -1,5 +1,8 @@
 //! Pseudo-per-CPU data, and what is made of it.
 
+#[path = "common/late.rs"]
+mod late;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Barrier;
@@ -7,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use rlock::{Cancel, Counter, FreeList, Owner, PerCpu, Slot};
 use rustix::thread::CpuSet;
+
+use late::Late;
 
 fn slot() -> Slot {
     Slot::new(0)
@@ -43,6 +48,7 @@ fn instances_are_bounded() {
             let (data, cpus, stop, added) = (&data, &cpus, &stop, &added);
             scope.spawn(move || {
                 let owner = Owner::register().unwrap();
+                let mut late = Late::default();
                 let mut turn = number;
                 let mut count = 0;
                 while !stop.load(Ordering::Relaxed) {
@@ -56,6 +62,7 @@ fn instances_are_bounded() {
                             break;
                         }
                         count += 1;
+                        late.store();
                     }
                 }
                 added.fetch_add(count, Ordering::Relaxed);
@@ -108,11 +115,13 @@ fn all_instances_can_be_drained() {
             scope.spawn(move || {
                 bind(cpu);
                 let owner = Owner::register().unwrap();
+                let mut late = Late::default();
                 let mut count = 0;
                 while !stop.load(Ordering::Relaxed) {
                     let mut mine = data.acquire(&owner).unwrap();
                     while mine.add(mine.data(), 1).is_ok() {
                         count += 1;
+                        late.store();
                     }
                 }
                 added.fetch_add(count, Ordering::Relaxed);

@@ -32,7 +32,7 @@ fn a_place_that_is_over() {
     });
 }
 
-fn numbers_of_tasks() -> Vec<RawFd> {
+pub(crate) fn numbers_of_tasks() -> Vec<RawFd> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc/self/fd").unwrap() {
         let entry = entry.unwrap();
@@ -184,12 +184,18 @@ fn a_sleeper_is_not_woken() {
             let sleeper = scope.spawn(move || {
                 let owner = Owner::register().unwrap();
                 owner.acquire(lock).unwrap().add(lock, 1).unwrap();
-                tell.send(()).unwrap();
+                tell.send(tid()).unwrap();
                 // SAFETY: no descriptors.
-                unsafe { libc::poll(std::ptr::null_mut(), 0, 300) }
+                unsafe { libc::poll(std::ptr::null_mut(), 0, 1000) }
             });
-            told.recv().unwrap();
-            std::thread::sleep(Duration::from_millis(50));
+            let syscall = format!("/proc/self/task/{}/syscall", told.recv().unwrap());
+            let in_poll = format!("{} ", libc::SYS_poll);
+            while !std::fs::read_to_string(&syscall)
+                .unwrap()
+                .starts_with(&in_poll)
+            {
+                std::thread::yield_now();
+            }
             let soon = Instant::now() + Duration::from_millis(100);
             lock.cancel(Cancel::Until(soon)).unwrap();
             lock.cancel(Cancel::Strict(soon)).unwrap();

@@ -8,12 +8,15 @@ use std::time::Duration;
 use rlock::{Cancel, Lock, Owner, Revoked, Slot};
 
 use crate::alone::alone;
+use crate::tid;
 
 const PAGE: usize = 4096;
 
 /// The page that faults, and a handler's part in it.
 static FAULTING: AtomicPtr<libc::c_void> = AtomicPtr::new(ptr::null_mut());
 static STAGE: AtomicU32 = AtomicU32::new(0);
+/// The victim.
+pub(crate) static VICTIM: AtomicU32 = AtomicU32::new(0);
 /// The victim's handler stands on the section; it may go on; it has.
 const STANDS: u32 = 1;
 const GO: u32 = 2;
@@ -79,6 +82,7 @@ pub(crate) fn with_a_victim_in_a_section(
     STAGE.store(0, Ordering::SeqCst);
     let (tell, told) = mpsc::channel();
     let victim = std::thread::spawn(move || {
+        VICTIM.store(tid(), Ordering::SeqCst);
         let owner = Owner::register().unwrap();
         let mut token = owner.acquire(lock).unwrap();
         let page = FAULTING.load(Ordering::SeqCst);

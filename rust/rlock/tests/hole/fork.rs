@@ -2,17 +2,18 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::thread::CpuSet;
 
-use rlock::{Busy, Cancel, Lock, Owner, Slot};
+use rlock::kernel::{Kernel, Linux};
+use rlock::{Busy, Cancel, Config, Lock, Owner, Slot};
 
 use crate::alone::alone;
 use crate::{add_until, assert_is_seen_running, bind};
 
-/// Runs `body` in a child made by `make`; whether it returned true.
-fn in_child(make: impl FnOnce() -> i64, body: impl FnOnce() -> bool) -> bool {
+/// Runs `body` in a child made by `make`; whether it returned true within `limit`.
+fn in_child(limit: Duration, make: impl FnOnce() -> i64, body: impl FnOnce() -> bool) -> bool {
     match make() {
         0 => {
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
@@ -20,10 +21,16 @@ fn in_child(make: impl FnOnce() -> i64, body: impl FnOnce() -> bool) -> bool {
             unsafe { libc::_exit(if done.unwrap_or(false) { 0 } else { 1 }) }
         }
         pid => {
-            let mut status = 0;
-            // SAFETY: writes the status.
-            let waited = unsafe { libc::waitpid(pid as i32, &mut status, 0) };
-            assert_eq!(i64::from(waited), pid);
+            let (mut status, until) = (0, Instant::now() + limit);
+            // SAFETY: of its own child, which is not waited for before; writes the status.
+            unsafe {
+                while libc::waitpid(pid as i32, &mut status, libc::WNOHANG) == 0 {
+                    if Instant::now() >= until {
+                        libc::kill(pid as i32, libc::SIGKILL);
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
             libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
         }
     }
@@ -65,7 +72,7 @@ fn a_child(make: fn() -> i64) {
         let owner = Owner::register().unwrap();
         let mut token = owner.acquire(&mine).unwrap();
         token.add(&mine, 1).unwrap();
-        let good = in_child(make, || {
+        let good = in_child(Duration::from_secs(60), make, || {
             // What the thread owned it owns still.
             token.add(&mine, 1).unwrap();
             assert_eq!(mine.load(), 2);
@@ -162,5 +169,48 @@ fn a_child_that_shares_the_memory_is_refused() {
         owner.acquire(&OTHER).map(drop).unwrap();
         LOCK.cancel(Cancel::strictly_within(Duration::from_secs(1)))
             .unwrap();
+    });
+}
+
+/// A new hole: a thread sets rlock up while another one forks. The child, in which that
+/// thread is not, sets up anew.
+#[test]
+fn a_child_of_a_process_that_begins() {
+    #[derive(Debug)]
+    struct Slow;
+    static STAGE: AtomicU64 = AtomicU64::new(0);
+    impl Kernel for Slow {
+        fn register_membarrier(&self) -> std::io::Result<()> {
+            STAGE.store(1, Ordering::SeqCst);
+            while STAGE.load(Ordering::SeqCst) == 1 {
+                std::thread::yield_now();
+            }
+            Linux.register_membarrier()
+        }
+    }
+    alone("fork::a_child_of_a_process_that_begins", || {
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| {
+                rlock::init(Config {
+                    kernel: &Slow,
+                    ..Config::default()
+                })
+                .map(drop)
+            });
+            while STAGE.load(Ordering::SeqCst) != 1 {
+                std::thread::yield_now();
+            }
+            let good = in_child(Duration::from_secs(10), fork, || {
+                let lock = Lock::new(Slot::new(0));
+                let owner = Owner::register().unwrap();
+                owner.acquire(&lock).unwrap().add(&lock, 1).unwrap();
+                lock.load() == 1
+            });
+            STAGE.store(2, Ordering::SeqCst);
+            first.join().unwrap().unwrap();
+            assert!(good, "the child could not set up");
+        });
+        // The parent's set-up is whole.
+        drop(Owner::register().unwrap());
     });
 }

@@ -1,11 +1,13 @@
 //! Kernels that say something else.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use rlock::kernel::{File, Kernel, Linux};
+use rlock::word::{CANCELLED, SIGNALLED};
 use rlock::{Busy, Cancel, Config, Error, Lock, Owner, Slot};
 
 use crate::alone::alone;
@@ -131,8 +133,8 @@ fn without_proofs_a_barrier_serves() {
         assert!(!found.has_proof() && found.membarrier.is_ok(), "{found}");
         let lock = Lock::new(Slot::new(0));
         two_that_add();
-        let owner = Owner::register().unwrap();
-        owner.acquire(&lock).map(drop).unwrap();
+        // Also of one that runs.
+        with_a_running_owner(&lock, || lock.cancel(Cancel::Try).unwrap());
     });
 }
 
@@ -153,14 +155,13 @@ fn without_proofs_and_barrier_it_refuses() {
 #[derive(Debug)]
 struct MarkedSleeping {
     on: AtomicBool,
-    state: &'static str,
 }
 
 impl Kernel for MarkedSleeping {
     fn read(&self, file: File, fd: BorrowedFd<'_>, to: &mut [u8]) -> rustix::io::Result<usize> {
         let length = Linux.read(file, fd, to)?;
         Ok(match file {
-            File::Stat if self.on.load(Ordering::Relaxed) => change(to, length, 3, self.state),
+            File::Stat if self.on.load(Ordering::Relaxed) => change(to, length, 3, "S"),
             _ => length,
         })
     }
@@ -172,7 +173,6 @@ fn a_state_alone_is_no_proof() {
     alone("kernels::a_state_alone_is_no_proof", || {
         static KERNEL: MarkedSleeping = MarkedSleeping {
             on: AtomicBool::new(false),
-            state: "S",
         };
         rlock::init(with(&KERNEL)).unwrap();
         KERNEL.on.store(true, Ordering::Relaxed);
@@ -290,18 +290,197 @@ fn signalled_is_said_after_the_signal() {
     });
 }
 
-/// A new hole: a tracer may keep the signal from a thread that it stopped.
+/// Calls `body` while another process traces thread `tid`, which is not stopped.
+fn while_traced(tid: u32, body: impl FnOnce()) {
+    // SAFETY: the child makes system calls alone; what they are given is its own.
+    unsafe {
+        let (mut says, mut ends) = ([0; 2], [0; 2]);
+        assert_eq!(libc::pipe(says.as_mut_ptr()), 0);
+        assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+        // Yama: a child may trace its parent only if that says so.
+        libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
+        let child = libc::fork();
+        assert!(child >= 0);
+        let mut byte = 0_u8;
+        if child == 0 {
+            libc::close(ends[1]);
+            byte = u8::from(libc::ptrace(libc::PTRACE_SEIZE, tid, 0, 0) == 0);
+            libc::write(says[1], (&raw const byte).cast(), 1);
+            // Until the other end is closed.
+            libc::read(ends[0], (&raw mut byte).cast(), 1);
+            libc::_exit(0);
+        }
+        libc::close(says[1]);
+        assert_eq!(libc::read(says[0], (&raw mut byte).cast(), 1), 1);
+        assert_eq!(byte, 1, "it cannot be traced");
+        body();
+        libc::close(ends[1]);
+        assert_eq!(libc::waitpid(child, std::ptr::null_mut(), 0), child);
+    }
+}
+
+/// A new hole: a tracer may keep the signal from a thread, whether it stopped it or not.
 #[test]
 fn a_traced_thread_is_not_believed_to_handle() {
     alone("kernels::a_traced_thread_is_not_believed_to_handle", || {
-        static KERNEL: MarkedSleeping = MarkedSleeping {
-            on: AtomicBool::new(false),
-            state: "t",
-        };
-        rlock::init(with(&KERNEL)).unwrap();
         let _ = crate::faults::with_a_victim_in_a_section(|lock| {
-            KERNEL.on.store(true, Ordering::Relaxed);
-            assert_eq!(lock.cancel(Cancel::Try), Err(Busy::InSection));
+            while_traced(crate::faults::VICTIM.load(Ordering::SeqCst), || {
+                assert_eq!(lock.cancel(Cancel::Try), Err(Busy::InSection));
+            });
         });
+    });
+}
+
+/// Only the count of switches is to be had; it is 5 once, and then stays 6.
+#[derive(Debug)]
+struct Counting {
+    on: AtomicBool,
+    reads: AtomicU32,
+}
+
+impl Kernel for Counting {
+    fn cpu(&self) -> Option<u32> {
+        None
+    }
+
+    fn read(&self, file: File, fd: BorrowedFd<'_>, to: &mut [u8]) -> rustix::io::Result<usize> {
+        if file == File::Syscall {
+            return Err(rustix::io::Errno::ACCESS);
+        }
+        if file == File::Stat || !self.on.load(Ordering::SeqCst) {
+            return Linux.read(file, fd, to);
+        }
+        let first = self.reads.fetch_add(1, Ordering::SeqCst) == 0;
+        let line: &[u8] = if first { b"0 0 5\n" } else { b"0 0 6\n" };
+        to[..line.len()].copy_from_slice(line);
+        Ok(line.len())
+    }
+}
+
+/// Hole 23: a canceller that counted switches before another one's signal takes those
+/// for switches after it.
+#[test]
+fn switches_before_a_signal_prove_nothing_after() {
+    alone(
+        "kernels::switches_before_a_signal_prove_nothing_after",
+        || {
+            static KERNEL: Counting = Counting {
+                on: AtomicBool::new(false),
+                reads: AtomicU32::new(0),
+            };
+            let found = rlock::init(with(&KERNEL)).unwrap();
+            assert!(found.switches.is_ok() && found.handler.is_ok(), "{found}");
+            assert!(
+                found.same_cpu.is_err() && found.not_runnable.is_err(),
+                "{found}"
+            );
+            let lock = Lock::new(Slot::new(0));
+            let (tell, told) = mpsc::channel();
+            let (end, ended) = mpsc::channel::<()>();
+            std::thread::scope(|scope| {
+                let lock = &lock;
+                scope.spawn(move || {
+                    let owner = Owner::register().unwrap();
+                    owner.acquire(lock).map(drop).unwrap();
+                    // It stands in a section, and somebody has asked and sent a signal.
+                    let own = rlock::testing::own();
+                    own.section
+                        .store(rlock::testing::word(lock), Ordering::SeqCst);
+                    own.state.fetch_or(CANCELLED | SIGNALLED, Ordering::SeqCst);
+                    tell.send(()).unwrap();
+                    let _ = ended.recv();
+                    own.section.store(0, Ordering::SeqCst);
+                });
+                // Also if this panics.
+                let end = end;
+                told.recv().unwrap();
+                KERNEL.on.store(true, Ordering::SeqCst);
+                let found = lock.cancel(Cancel::within(Duration::from_millis(50)));
+                assert!(found.is_err(), "it has not run since the signal");
+                assert!(KERNEL.reads.load(Ordering::SeqCst) > 3);
+                drop(end);
+            });
+        },
+    );
+}
+
+/// Of all CPUs this process may be bound to CPU 0 alone, and all that is said is 0.
+#[derive(Debug)]
+struct OneCpu;
+
+impl Kernel for OneCpu {
+    fn cpu(&self) -> Option<u32> {
+        AlwaysCpu0.cpu()
+    }
+
+    fn bind(&self, cpu: usize) -> rustix::io::Result<()> {
+        match cpu {
+            0 => Linux.bind(0),
+            _ => Err(rustix::io::Errno::INVAL),
+        }
+    }
+
+    fn read(&self, file: File, fd: BorrowedFd<'_>, to: &mut [u8]) -> rustix::io::Result<usize> {
+        AlwaysCpu0.read(file, fd, to)
+    }
+}
+
+/// A new hole: it may come to run on others later.
+#[test]
+fn cpu_0_alone_proves_nothing() {
+    alone("kernels::cpu_0_alone_proves_nothing", || {
+        let found = rlock::init(with(&OneCpu)).unwrap();
+        // SAFETY: reads a number.
+        if unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) } > 1 {
+            assert!(found.same_cpu.is_err(), "{found}");
+        }
+    });
+}
+
+/// Raises a signal in a thread that registers, once it is `armed`.
+#[derive(Debug)]
+struct Raising {
+    armed: AtomicBool,
+}
+
+impl Kernel for Raising {
+    fn open(&self, tid: u32, file: File) -> io::Result<OwnedFd> {
+        if self.armed.swap(false, Ordering::SeqCst) {
+            // SAFETY: a signal that is handled.
+            unsafe { libc::raise(libc::SIGUSR1) };
+        }
+        Linux.open(tid, file)
+    }
+}
+
+/// Hole 22: a handler that registers, or counts, while its thread is about to.
+#[test]
+fn a_handler_during_registration() {
+    static KERNEL: Raising = Raising {
+        armed: AtomicBool::new(false),
+    };
+    static LOCK: Lock<Slot> = Lock::new(Slot::new(0));
+    static CAME: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn registers(_: i32) {
+        let owner = Owner::register().unwrap();
+        owner.acquire(&LOCK).unwrap().add(&LOCK, 1).unwrap();
+        CAME.fetch_add(1, Ordering::SeqCst);
+        // Kept, as a thread's own is that counts.
+        std::mem::forget(owner);
+    }
+    alone("kernels::a_handler_during_registration", || {
+        rlock::init(with(&KERNEL)).unwrap();
+        let handler: extern "C" fn(i32) = registers;
+        // SAFETY: what the handler does must be allowed where it comes: that is tested.
+        unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
+        KERNEL.armed.store(true, Ordering::SeqCst);
+        let owner = Owner::register().unwrap();
+        assert_eq!(CAME.load(Ordering::SeqCst), 1);
+        // One record, whose files are three, and it is the handler's.
+        assert_eq!(crate::descriptors::numbers_of_tasks().len(), 3);
+        let state = rlock::testing::own().state.load(Ordering::SeqCst);
+        assert_eq!(rlock::testing::word(&LOCK), state);
+        owner.acquire(&LOCK).unwrap().add(&LOCK, 1).unwrap();
+        assert_eq!(LOCK.load(), 2);
     });
 }

@@ -7,6 +7,8 @@ mod descriptors;
 mod faults;
 mod fork;
 mod kernels;
+#[path = "../common/late.rs"]
+mod late;
 mod signals;
 mod wrap;
 
@@ -18,6 +20,7 @@ use rlock::{Lock, Owner, Slot};
 /// Counts what it was told is committed.
 fn add_until(lock: &Lock<Slot>, stop: &AtomicBool, count: &AtomicU64) {
     let owner = Owner::register().unwrap();
+    let mut late = late::Late::default();
     while !stop.load(Ordering::Relaxed) {
         let Ok(mut token) = owner.acquire(lock) else {
             std::hint::spin_loop();
@@ -25,6 +28,7 @@ fn add_until(lock: &Lock<Slot>, stop: &AtomicBool, count: &AtomicU64) {
         };
         while !stop.load(Ordering::Relaxed) && token.add(token.data(), 1).is_ok() {
             count.fetch_add(1, Ordering::Relaxed);
+            late.store();
         }
     }
 }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 use rlock::word::CANCELLED;
-use rlock::{section, testing, Busy, Cancel, Lock, Owner, Revoked, Slot};
+use rlock::{section, testing, Busy, Cancel, Counter, Lock, Owner, Revoked, Slot};
 
 use crate::trap::{self, Stepper};
 
@@ -150,4 +150,29 @@ fn a_section_that_is_never_left() {
     // An ended thread stands in no section.
     let owner = Owner::register().unwrap();
     owner.acquire(&lock).map(drop).unwrap();
+}
+
+/// A counter in a handler, at every instruction of an addition to the same counter: all
+/// is in the sum, and what came on a section is counted beside the block.
+#[test]
+fn a_counter_in_a_handler_at_every_instruction() {
+    static COUNTER: Counter = Counter::new();
+    let _one = trap::install(false);
+    // The first addition gives it its number and the thread its block.
+    COUNTER.add(1);
+    let (came, on_section) = (Cell::new(0), Cell::new(0));
+    let each = Each {
+        act: |_| {
+            came.set(came.get() + 1);
+            on_section.set(on_section.get() + u64::from(flag() != 0));
+            COUNTER.add(1);
+        },
+    };
+    let mut adds = 1;
+    for _ in 0..100 {
+        trap::step(&each, || COUNTER.add(1));
+        adds += 1;
+    }
+    assert!(on_section.get() >= 300, "{}", on_section.get());
+    assert_eq!(COUNTER.sum(), adds + came.get());
 }

@@ -3,12 +3,16 @@
 //! `RLOCK_STRESS_MS` is how long each takes (300).
 
 mod disturb;
+#[path = "../common/late.rs"]
+mod late;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rlock::{Cancel, Lock, Owner, Slot};
 use rustix::thread::CpuSet;
+
+use late::Late;
 
 fn time() -> Duration {
     let ms = std::env::var("RLOCK_STRESS_MS").ok();
@@ -57,6 +61,7 @@ fn live(seed: u64, lock: &Lock<Slot>, most: u64, until: Instant, totals: &Totals
     let mut dice = Dice(seed | 1);
     let (mut commits, mut acquisitions, mut busy) = (0, 0, 0);
     let mut turns = 0;
+    let mut late = Late::default();
     // At least once, however late it is.
     while acquisitions < most && (turns == 0 || Instant::now() < until) {
         turns += 1;
@@ -76,6 +81,9 @@ fn live(seed: u64, lock: &Lock<Slot>, most: u64, until: Instant, totals: &Totals
         let slot = token.data();
         // Until it is revoked, or a look at the clock is due.
         for _ in 0..1 + dice.roll(20_000) {
+            if dice.roll(8) == 0 {
+                late.store();
+            }
             let done = match dice.roll(4) {
                 0 => token.store(slot, slot.load() + 1),
                 1 => match token.compare_and_store(slot, slot.load(), slot.load() + 1) {
