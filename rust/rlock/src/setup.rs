@@ -355,6 +355,9 @@ fn switches(kernel: &dyn Kernel) -> Result<(), &'static str> {
 
 /// Whether a signal to the thread reaches the handler.
 fn handler(kernel: &dyn Kernel, number: i32) -> Result<(), &'static str> {
+    if cfg!(rlock_replaced) {
+        return Err("no handler leads out of a replaced section");
+    }
     signal::unblock();
     let before = signal::HANDLED.load(Ordering::Acquire);
     kernel

@@ -5,6 +5,7 @@
 mod disturb;
 #[path = "../common/late.rs"]
 mod late;
+mod staged;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
