@@ -20,7 +20,7 @@ pub struct Revoked;
 /// The right to write the slots of a lock's data, until it is revoked.
 ///
 /// Derefs to the data. Dropping it keeps the ownership: the thread's next
-/// [`acquire`](Owner::acquire) of the lock costs a load, and who else wants the lock
+/// [`acquire`](crate::Owner::acquire) of the lock costs a load, and who else wants the lock
 /// cancels it.
 ///
 /// It cannot outlive lock or owner, nor leave its thread:

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rlock::kernel::{File, Kernel, Linux};
 use rlock::word::{CANCELLED, SIGNALLED};
-use rlock::{Busy, Cancel, Config, Error, Lock, Owner, Slot};
+use rlock::{Cancel, Config, Error, Lock, Owner, Slot};
 
 use crate::alone::alone;
 use crate::{add_until, assert_is_seen_running, bind, with_a_running_owner};

@@ -4,4 +4,5 @@
 mod cancelled;
 mod nested;
 mod order;
+mod plain;
 mod trap;
