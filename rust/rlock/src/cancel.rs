@@ -17,8 +17,9 @@ use crate::word::Ownership;
 /// How hard to try to end an ownership.
 #[derive(Clone, Copy, Debug)]
 pub enum Cancel {
-    /// Once, without waiting: succeeds when the owner is proven not to run (it sleeps,
-    /// or its last CPU is the caller's). Some microseconds. Sends a signal only to a
+    /// Once: succeeds when the owner is proven not to run (it sleeps, or its last CPU is
+    /// the caller's). Some microseconds; a tick when the owner is just falling asleep,
+    /// which the kernel awaits. Sends a signal only to a
     /// thread that was interrupted in a section.
     Try,
     /// Like [`Try`](Self::Try), again and again until then, pausing in between; an
@@ -69,11 +70,11 @@ pub(crate) fn publish_place(record: &Record) {
 struct Thread<'r> {
     setup: &'static Setup,
     record: &'r Record,
-    /// The switch count, since the cancellation or the signal; for those who wait.
-    baseline: Option<u64>,
     waits: bool,
-    /// Whether the baseline was read after the signal was sent.
-    after_signal: bool,
+    /// For those who wait: the switch count, since the cancellation; and since a signal
+    /// of which nothing kept the thread.
+    since_asked: Option<u64>,
+    since_signalled: Option<u64>,
 }
 
 enum Read<'b> {
@@ -109,9 +110,9 @@ impl<'r> Thread<'r> {
         Self {
             setup,
             record,
-            baseline: None,
             waits,
-            after_signal: false,
+            since_asked: None,
+            since_signalled: None,
         }
     }
 
@@ -156,8 +157,7 @@ impl<'r> Thread<'r> {
     }
 
     /// Whether the thread is proven to have been off its CPU, or switched, at some
-    /// moment since the call (or since the baseline). `blocked` is given the signals
-    /// that it blocks, if `stat` had to be read.
+    /// moment since the call (or since the baseline).
     ///
     /// - *not runnable*: `syscall` says 'running' of a thread that is runnable, and
     ///   otherwise waits until the thread has left its CPU. (State S in `stat` only
@@ -166,8 +166,8 @@ impl<'r> Thread<'r> {
     ///   victim's CPU is c means that it was off the CPU at that moment, or was
     ///   switched to it since. `stat` says it; and `schedstat`, sooner, if the victim
     ///   said where it was and its count is still the one that it had there.
-    /// - *switch count*: it got a CPU since the baseline.
-    fn left_cpu(&mut self) -> bool {
+    /// - *switch count*: it got a CPU since the baseline, which is read here otherwise.
+    fn left_cpu(&self, baseline: &mut Option<u64>) -> bool {
         let able = &self.setup.capabilities;
         let here = self.setup.config.kernel.cpu();
         // First what probably says it: reading a file costs one to five microseconds.
@@ -189,9 +189,9 @@ impl<'r> Thread<'r> {
         if able.switches.is_ok() && self.waits {
             match self.switches() {
                 Some(Err(())) => return true,
-                Some(Ok(count)) => match self.baseline {
+                Some(Ok(count)) => match *baseline {
                     Some(before) if before != count => return true,
-                    _ => self.baseline = Some(count),
+                    _ => *baseline = Some(count),
                 },
                 None => {}
             }
@@ -202,12 +202,16 @@ impl<'r> Thread<'r> {
 
 impl Victim for Thread<'_> {
     fn passed_barrier(&mut self) -> bool {
-        if self.left_cpu() {
+        let mut baseline = self.since_asked;
+        let left = self.left_cpu(&mut baseline);
+        self.since_asked = baseline;
+        if left {
             return true;
         }
         // Without any proof that a thread does not run, interrupt it.
         let able = &self.setup.capabilities;
-        !able.has_proof() && self.setup.config.kernel.membarrier().is_ok()
+        let proof = able.has_proof() && self.record.has_files();
+        !proof && able.membarrier.is_ok() && self.setup.config.kernel.membarrier().is_ok()
     }
 
     fn signal(&mut self) -> Result<(), Busy> {
@@ -225,11 +229,21 @@ impl Victim for Thread<'_> {
     }
 
     fn will_handle(&mut self) -> bool {
-        // What was counted before the signal, whoever sent it, proves nothing about after.
-        if !self.after_signal {
-            self.after_signal = true;
-            self.baseline = None;
+        let mut baseline = self.since_signalled.take();
+        if !self.gets_signal() {
+            // What was counted up to now proves nothing of a signal that comes through.
+            return false;
         }
+        let left = self.left_cpu(&mut baseline);
+        self.since_signalled = baseline;
+        left
+    }
+}
+
+impl Thread<'_> {
+    /// Whether nothing keeps the thread from the signal that is pending: it comes to it
+    /// before it goes on in user mode.
+    fn gets_signal(&self) -> bool {
         if self.setup.capabilities.handler.is_err() || !signal::is_installed() {
             return false;
         }
@@ -239,7 +253,7 @@ impl Victim for Thread<'_> {
             None => false,
             Some(Ok(stat)) if (stat.blocked >> (config.signal - 1)) & 1 != 0 => false,
             // A tracer may keep the signal from it.
-            Some(Ok(stat)) => config.kernel.is_traced(stat.tid) == Some(false) && self.left_cpu(),
+            Some(Ok(stat)) => config.kernel.is_traced(stat.tid) == Some(false),
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::record;
 use crate::section;
 use crate::setup;
 use crate::signal;
-use crate::word::SIGNALLED;
+use crate::word::{CANCELLED, SIGNALLED};
 
 /// The process that the records are of.
 static PID: AtomicU32 = AtomicU32::new(0);
@@ -116,8 +116,16 @@ extern "C" fn in_child() {
         // SAFETY: the thread's pointer is null or a record's.
         if let Some(own) = unsafe { own.as_ref() } {
             // The signal that was sent in the parent is not pending here.
-            own.shared.state.fetch_and(!SIGNALLED, Ordering::SeqCst);
+            let state = own.shared.state.fetch_and(!SIGNALLED, Ordering::SeqCst);
             owner::publish(own, setup);
+            // It may have forked in a handler on a section that somebody had cancelled.
+            if state & CANCELLED != 0 && own.shared.section.load(Ordering::Relaxed) != 0 {
+                let tid = own.tid.load(Ordering::Relaxed);
+                let _ = setup
+                    .config
+                    .kernel
+                    .tgkill(std::process::id(), tid, setup.config.signal);
+            }
         }
     }
     // SAFETY: not null, and the word of the page that stays.

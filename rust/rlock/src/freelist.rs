@@ -3,6 +3,7 @@
 //! A free list: numbers of things that are free, on pseudo-per-CPU lists.
 
 use core::fmt;
+use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cancel::Cancel;
@@ -48,8 +49,8 @@ impl FreeList {
         }
     }
 
-    /// Makes thing `number` free. It must be the caller's, not free already: a thing
-    /// that is pushed twice is popped twice.
+    /// Makes thing `number` free. It must be the caller's, not free already: a thing that
+    /// is pushed twice spoils the list (it comes after itself, and is popped for ever).
     ///
     /// # Panics
     ///
@@ -104,23 +105,19 @@ impl FreeList {
         // Taken as a whole: nobody pops from it, so that no head comes twice.
         let homeless = self.homeless.swap(0, Ordering::Acquire);
         let mut found = (homeless != 0).then_some(homeless);
-        self.heads
-            .visit(
-                owner,
-                || Cancel::Try,
-                |mut list| {
-                    if found.is_some() {
-                        return;
-                    }
-                    let head = list.data();
-                    let all = head.load() as u32;
-                    if all != 0 && list.store(head, 0).is_ok() {
-                        found = Some(all);
-                    }
-                },
-            )
+        let take = |mut list: Token<'_, Slot>| {
+            let head = list.data();
+            let all = head.load() as u32;
+            if all != 0 && list.store(head, 0).is_ok() {
+                found = Some(all);
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        };
+        if homeless == 0 {
             // What runs keeps its list.
-            .unwrap_or_default();
+            self.heads.visit_until(owner, || Cancel::Try, take, |_| ());
+        }
         let Some(first) = found.and_then(|all| all.checked_sub(1)) else {
             return Ok(None);
         };

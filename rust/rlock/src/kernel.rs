@@ -71,9 +71,10 @@ pub trait Kernel: Sync + std::fmt::Debug {
         rustix::io::pread(fd, to, 0)
     }
 
-    /// The inode behind a descriptor.
+    /// The inode behind a descriptor, with its file system.
     fn inode(&self, fd: BorrowedFd<'_>) -> Option<u64> {
-        rustix::fs::fstat(fd.as_fd()).ok().map(|stat| stat.st_ino)
+        let stat = rustix::fs::fstat(fd.as_fd()).ok()?;
+        Some(stat.st_ino ^ stat.st_dev.rotate_left(32))
     }
 
     /// Sends `signal` to thread `tid` of process `pid`.

@@ -74,4 +74,4 @@ pub use protocol::Busy;
 pub use stats::{stats, Stats};
 pub use token::{Revoked, Token};
 
-pub use setup::{capabilities, init, Capabilities, Config, Error};
+pub use setup::{capabilities, init, ready, Capabilities, Config, Error};

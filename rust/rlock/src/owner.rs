@@ -121,9 +121,12 @@ impl<T: fmt::Debug> fmt::Debug for Lock<T> {
 /// A thread's part in rlock: what acquires locks. A handle: a thread may have several,
 /// and owns until the last is dropped.
 ///
-/// Not for signal handlers: what they commit between another's read and its commit, by the
-/// same thread and generation, that one's commit overwrites. (An acquisition inside a
-/// section is refused: [`Busy::Nested`].)
+/// Not for signal handlers. What they commit between another's read and its commit, by the
+/// same thread and generation, that one's commit overwrites; and an operation of a token
+/// that was acquired before, in a handler that interrupted a section, clears that
+/// section's flag: what another thread writes may then be lost. (An acquisition inside a
+/// section is refused, [`Busy::Nested`], and [`release_all`](Self::release_all) there ends
+/// nothing before the section has ended.)
 pub struct Owner {
     /// The thread's pointer is the thread's.
     not_send: PhantomData<*mut ()>,
@@ -195,6 +198,20 @@ impl Owner {
         Ok(Token::new(lock, record, ownership))
     }
 
+    /// A lock that is the thread's, before anybody else sees it; and its token.
+    pub(crate) fn born<'s: 't, 't, T>(
+        &'t self,
+        data: T,
+        place: impl FnOnce(Lock<T>) -> Result<&'s Lock<T>, Busy>,
+    ) -> Result<(&'s Lock<T>, Token<'t, T>), Busy> {
+        let (record, mine) = ready()?;
+        let lock = place(Lock {
+            word: AtomicU64::new(mine.bits()),
+            data,
+        })?;
+        Ok((lock, Token::new(lock, record, mine)))
+    }
+
     /// A token, if the thread owns the lock already. Two loads and a comparison.
     #[inline(always)]
     pub(crate) fn acquire_if_mine<'t, T>(&self, lock: &'t Lock<T>) -> Option<Token<'t, T>> {
@@ -239,8 +256,8 @@ impl Owner {
     /// The thread must not be inside a section: not be in a signal handler.
     pub unsafe fn forget_section(&self) {
         let record = self.record();
-        renew(record);
         record.shared.section.store(0, Ordering::Release);
+        renew(record);
         signal::unblock();
     }
 }
@@ -290,7 +307,7 @@ pub(crate) fn publish(record: &Record, setup: &Setup) {
 /// Makes `fd` the record's `file`, under the number that the record has.
 fn put(record: &Record, file: File, fd: Option<OwnedFd>, kernel: &dyn Kernel) {
     let number = &record.files[file as usize];
-    let mut old = number.load(Ordering::Relaxed) - 1;
+    let mut old = number.load(Ordering::Relaxed).abs() - 1;
     if old >= 0 {
         // SAFETY: asked about alone; whoever has it.
         let inode = kernel.inode(unsafe { BorrowedFd::borrow_raw(old) });
@@ -300,14 +317,14 @@ fn put(record: &Record, file: File, fd: Option<OwnedFd>, kernel: &dyn Kernel) {
         }
     }
     match fd {
-        None => number.store(0, Ordering::Release),
+        // Kept for the next thread.
+        None => number.store(-(old + 1), Ordering::Release),
         Some(fd) if old < 0 => number.store(fd.into_raw_fd() + 1, Ordering::Release),
         Some(fd) => {
             // SAFETY: the one is this function's, the other the record's, as was seen.
             let rc = unsafe { libc::dup3(fd.as_fd().as_raw_fd(), old, libc::O_CLOEXEC) };
-            if rc < 0 {
-                number.store(0, Ordering::Release);
-            }
+            let kept = if rc < 0 { -(old + 1) } else { old + 1 };
+            number.store(kept, Ordering::Release);
         }
     }
 }
@@ -330,9 +347,14 @@ pub(crate) fn thread_owner<R>(f: impl FnOnce(&Owner) -> R) -> Option<R> {
     OWNER.try_with(|owner| owner.as_ref().map(f)).ok().flatten()
 }
 
-/// Begins the thread's next generation.
+/// Begins the thread's next generation. In a handler on a section only asks for its end:
+/// the section may still commit.
 #[cold]
 fn renew(record: &'static Record) {
+    if record.shared.section.load(Ordering::Relaxed) != 0 {
+        record.shared.state.fetch_or(CANCELLED, Ordering::SeqCst);
+        return;
+    }
     if record.shared.state.load(Ordering::Relaxed) & CANCELLED != 0 {
         // Somebody else ran here, or this thread elsewhere.
         record.place.store(0, Ordering::Relaxed);
@@ -343,8 +365,8 @@ fn renew(record: &'static Record) {
     protocol::advance(&record.shared);
 }
 
-#[cold]
-fn acquire_slowly(word: &AtomicU64, mode: Cancel) -> Result<(&'static Record, Ownership), Busy> {
+/// The calling thread's record, and a generation of it with which it may acquire.
+fn ready() -> Result<(&'static Record, Ownership), Busy> {
     fork::check_sharing()?;
     // SAFETY: the caller's thread is registered.
     let mut record: &'static Record = unsafe { &*section::own() };
@@ -359,7 +381,12 @@ fn acquire_slowly(word: &AtomicU64, mode: Cancel) -> Result<(&'static Record, Ow
             renew(record);
         }
     }
-    let mine = record.ownership();
+    Ok((record, record.ownership()))
+}
+
+#[cold]
+fn acquire_slowly(word: &AtomicU64, mode: Cancel) -> Result<(&'static Record, Ownership), Busy> {
+    let (record, mine) = ready()?;
     let mut evicted = false;
     protocol::acquire(word, mine, |owner| {
         evicted = owner.index() != mine.index();

@@ -7,8 +7,9 @@
 
 use core::fmt;
 use core::mem::align_of;
+use core::ops::ControlFlow;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
 
@@ -50,8 +51,9 @@ struct Node<T> {
 /// that thread has gone to another CPU: exclusive, not strictly local.
 ///
 /// There are never more instances in a CPU's list than threads at one time were
-/// registered and used that list: a thread that has one in a list uses it, and a new one
-/// is made only when each is owned by another thread that cannot be cancelled. (While
+/// registered and used that list, or visited it: a thread that has one in a list uses it,
+/// a visitor has one at a time, and a new one is made only when each is owned by another
+/// thread that cannot be cancelled. (While
 /// [`shrink`](Self::shrink) is at work, there may be a few more.) Each takes
 /// whole pages, from the kernel and not from the allocator: allocators are among the
 /// users.
@@ -60,7 +62,9 @@ pub struct PerCpu<T> {
     lists: [AtomicPtr<Node<T>>; LISTS],
     newest: AtomicPtr<Node<T>>,
     instances: AtomicUsize,
-    shrinking: AtomicBool,
+    /// The process of which a thread shrinks; 0: none does. (Of a parent's thread there is
+    /// none in the child.)
+    shrinking: AtomicU32,
 }
 
 // SAFETY: instances are reached from all threads (`T: Sync`), and dropped in whichever
@@ -78,7 +82,7 @@ impl<T: Send + Sync> PerCpu<T> {
             lists: [const { AtomicPtr::new(ptr::null_mut()) }; LISTS],
             newest: AtomicPtr::new(ptr::null_mut()),
             instances: AtomicUsize::new(0),
-            shrinking: AtomicBool::new(false),
+            shrinking: AtomicU32::new(0),
         }
     }
 
@@ -112,9 +116,8 @@ impl<T: Send + Sync> PerCpu<T> {
     /// the first whose owner can be cancelled by a try, or a new one.
     ///
     /// A `sched_getcpu` (two nanoseconds with glibc's rseq) and two loads when the thread
-    /// has one. [`Busy::Nested`] and
-    /// [`Busy::OtherProcess`] as for a lock, [`Busy::NoMemory`] when there is none for a
-    /// new instance; otherwise it succeeds.
+    /// has one. [`Busy::Nested`], [`Busy::OtherProcess`] and [`Busy::NoRecord`] as for a
+    /// lock, [`Busy::NoMemory`] when there is none for a new instance; otherwise it succeeds.
     #[inline]
     pub fn acquire<'t>(&'t self, owner: &'t Owner) -> Result<Token<'t, T>, Busy> {
         self.acquire_with_lock(owner).map(|(_, token)| token)
@@ -146,23 +149,26 @@ impl<T: Send + Sync> PerCpu<T> {
                 result => return result.map(|token| (&node.lock, token)),
             }
         }
-        let node = match self.take_spare(cpu) {
-            Some(node) => node,
-            None => self.append()?,
-        };
-        // Owned before it is seen in the list: nobody else made it for themselves. (A
-        // spare one may still have an owner, who can be cancelled or not.)
-        let token = owner.acquire(&node.lock);
-        self.link(node, cpu);
-        match token {
-            Err(Busy::Running | Busy::InSection | Busy::NoSignal) => {
-                let fresh = self.append()?;
-                let token = owner.acquire(&fresh.lock);
-                self.link(fresh, cpu);
-                token.map(|token| (&fresh.lock, token))
+        if let Some(node) = self.take_spare(cpu) {
+            // It may still have an owner, who can be cancelled or not.
+            let token = owner.acquire(&node.lock);
+            self.link(node, cpu);
+            match token {
+                Err(Busy::Running | Busy::InSection | Busy::NoSignal) => {}
+                result => return result.map(|token| (&node.lock, token)),
             }
-            result => result.map(|token| (&node.lock, token)),
         }
+        // Owned before anybody sees it: nobody else can have made it theirs.
+        let mut fresh = None;
+        let (lock, token) = owner.born((self.make)(), |lock| {
+            let node = self.append(lock)?;
+            fresh = Some(node);
+            Ok(&node.lock)
+        })?;
+        if let Some(node) = fresh {
+            self.link(node, cpu);
+        }
+        Ok((lock, token))
     }
 
     fn take_spare(&self, cpu: usize) -> Option<&Node<T>> {
@@ -176,8 +182,8 @@ impl<T: Send + Sync> PerCpu<T> {
         })
     }
 
-    /// A new instance, in no list, which no other thread finds to make it its own.
-    fn append(&self) -> Result<&Node<T>, Busy> {
+    /// A new instance, in no CPU's list.
+    fn append(&self, lock: Lock<T>) -> Result<&Node<T>, Busy> {
         let bytes = size_of::<Node<T>>().next_multiple_of(PAGE);
         // SAFETY: a fresh mapping.
         let page = unsafe {
@@ -192,7 +198,7 @@ impl<T: Send + Sync> PerCpu<T> {
         let mut newest = self.newest.load(Ordering::Relaxed);
         // Its home is known, so that nobody takes it for a spare one.
         let fresh = Node {
-            lock: Lock::new((self.make)()),
+            lock,
             home: AtomicU32::new(0),
             next: AtomicPtr::new(ptr::null_mut()),
             older: newest,
@@ -216,11 +222,13 @@ impl<T: Send + Sync> PerCpu<T> {
     fn link(&self, node: &Node<T>, cpu: usize) {
         let list = self.list(cpu);
         node.home.store((cpu % LISTS) as u32, Ordering::Relaxed);
-        let mut head = list.load(Ordering::Relaxed);
+        // Acquire and release: who still walks from this node, which was in a list before,
+        // comes to the new next one by this store alone.
+        let mut head = list.load(Ordering::Acquire);
         loop {
-            node.next.store(head, Ordering::Relaxed);
+            node.next.store(head, Ordering::Release);
             let new = ptr::from_ref(node).cast_mut();
-            match list.compare_exchange(head, new, Ordering::Release, Ordering::Relaxed) {
+            match list.compare_exchange(head, new, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return,
                 Err(now) => head = now,
             }
@@ -236,6 +244,9 @@ impl<T: Send + Sync> PerCpu<T> {
     /// Acquires every instance, one after the other, as hard as `mode` says, and calls
     /// `visit` with its token. `Err` if one or more could not be acquired: with the last
     /// one's reason, and after all others were visited.
+    ///
+    /// Ends every ownership of the calling thread after each, so that it never has more
+    /// than one of those that it came for.
     pub fn visit<'t>(
         &'t self,
         owner: &'t Owner,
@@ -243,13 +254,34 @@ impl<T: Send + Sync> PerCpu<T> {
         mut visit: impl FnMut(Token<'t, T>),
     ) -> Result<(), Busy> {
         let mut result = Ok(());
+        let all = |token| {
+            visit(token);
+            ControlFlow::Continue(())
+        };
+        self.visit_until(owner, mode, all, |why| result = Err(why));
+        result
+    }
+
+    /// [`visit`](Self::visit), until `visit` breaks it off.
+    pub(crate) fn visit_until<'t>(
+        &'t self,
+        owner: &'t Owner,
+        mode: impl Fn() -> Cancel,
+        mut visit: impl FnMut(Token<'t, T>) -> ControlFlow<()>,
+        mut failed: impl FnMut(Busy),
+    ) {
         for node in self.all() {
             match owner.acquire_by(&node.lock, mode()) {
-                Ok(token) => visit(token),
-                Err(why) => result = Err(why),
+                Ok(token) => {
+                    let on = visit(token);
+                    owner.release_all();
+                    if on.is_break() {
+                        return;
+                    }
+                }
+                Err(why) => failed(why),
             }
         }
-        result
     }
 
     /// Takes the surplus instances out of the CPUs' lists: all but the newest of each.
@@ -265,7 +297,8 @@ impl<T: Send + Sync> PerCpu<T> {
         mode: impl Fn() -> Cancel,
         mut retire: impl FnMut(Token<'t, T>),
     ) -> usize {
-        if self.shrinking.swap(true, Ordering::Acquire) {
+        let pid = std::process::id();
+        if self.shrinking.swap(pid, Ordering::Acquire) == pid {
             // Another thread is at it.
             return 0;
         }
@@ -314,11 +347,11 @@ impl<T: Send + Sync> PerCpu<T> {
     }
 }
 
-struct Over<'a>(&'a AtomicBool);
+struct Over<'a>(&'a AtomicU32);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        self.0.store(0, Ordering::Release);
     }
 }
 

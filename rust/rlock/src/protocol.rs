@@ -78,9 +78,10 @@ pub trait Victim {
     /// Sends the signal. When this returns `Ok`, the signal is pending or handled.
     fn signal(&mut self) -> Result<(), Busy>;
 
-    /// Whether it is proven that the victim's thread, after the signal was sent, was
-    /// outside user mode between the call and the return, and that it runs the
-    /// handler before it goes on in the section that it may be in. In doubt `false`.
+    /// Called after [`signal`](Self::signal). Whether it is proven that the victim's
+    /// thread, with the signal pending, was outside user mode between the call and the
+    /// return, and that it runs the handler before it goes on in the section that it may
+    /// be in. In doubt `false`.
     fn will_handle(&mut self) -> bool;
 }
 
@@ -153,24 +154,19 @@ fn answered<W: Word>(victim: &Shared<W>, ownership: Ownership) -> bool {
     standing(victim.state.load_acquire(), ownership) == Standing::Dead
 }
 
-/// Sends the signal unless one was sent since the generation was cancelled.
-fn ensure_signal<W: Word>(
+/// Sends the signal, and says so in the word.
+fn send<W: Word>(
     victim: &Shared<W>,
     ownership: Ownership,
     thread: &mut impl Victim,
 ) -> Result<(), Busy> {
-    if let Standing::Cancelled { signalled: false } =
-        standing(victim.state.load_acquire(), ownership)
-    {
-        // First the signal, then the word that says so: who reads SIGNALLED may rely
-        // on it. Two cancellers may both send one; that costs, and does no harm.
-        thread.signal()?;
-        let mut state = victim.state.load_relaxed();
-        while standing(state, ownership) == (Standing::Cancelled { signalled: false }) {
-            match victim.state.cmpxchg(state, state | SIGNALLED) {
-                Ok(()) => break,
-                Err(now) => state = now,
-            }
+    // First the signal, then the word that says so: who reads SIGNALLED may rely on it.
+    thread.signal()?;
+    let mut state = victim.state.load_relaxed();
+    while standing(state, ownership) == (Standing::Cancelled { signalled: false }) {
+        match victim.state.cmpxchg(state, state | SIGNALLED) {
+            Ok(()) => break,
+            Err(now) => state = now,
         }
     }
     Ok(())
@@ -201,7 +197,9 @@ pub fn cancel<W: Word>(
     if victim.section.load_acquire() == 0 {
         return Ok(Cancelled::Outside);
     }
-    ensure_signal(victim, ownership, thread)?;
+    // Its own signal, whatever was sent before: that one may have come to a handler that
+    // is no longer there, or to a tracer that kept it.
+    send(victim, ownership, thread)?;
     if thread.will_handle() || answered(victim, ownership) {
         return Ok(Cancelled::Inside);
     }
@@ -230,8 +228,12 @@ pub fn cancel_strictly<W: Word>(
     if victim.section.load_acquire() == 0 {
         return Ok(Cancelled::Outside);
     }
-    // Also when there can be no signal, a running victim leaves its section.
-    let sent = ensure_signal(victim, ownership, thread);
+    // Here only an answer counts: one signal is enough. Also when there can be none, a
+    // running victim leaves its section.
+    let sent = match standing(victim.state.load_acquire(), ownership) {
+        Standing::Cancelled { signalled: false } => send(victim, ownership, thread),
+        _ => Ok(()),
+    };
     loop {
         if answered(victim, ownership) || victim.section.load_acquire() == 0 {
             return Ok(Cancelled::Inside);

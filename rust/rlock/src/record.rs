@@ -58,7 +58,8 @@ pub(crate) struct Record {
     pub(crate) place: AtomicU64,
     /// The thread; 0 while there is none. Set before the generation is published.
     pub(crate) tid: AtomicU32,
-    /// The thread's files, plus one (0: never opened). A number, once here, stays this
+    /// The thread's files, plus one (0: never opened; negative: kept, but another
+    /// thread's). A number, once here, stays this
     /// record's: a later thread's file is put in its place by `dup3`, so that a
     /// canceller never reads a number that somebody else got.
     pub(crate) files: [AtomicI32; FILES],
@@ -179,6 +180,13 @@ impl Record {
         self.shared.section.store(0, Ordering::Release);
         let claimed = if next.is_some() { FREE } else { RETIRED };
         self.claimed.store(claimed, Ordering::Release);
+    }
+
+    /// Whether a canceller can read anything of the thread.
+    pub(crate) fn has_files(&self) -> bool {
+        self.files
+            .iter()
+            .any(|file| file.load(Ordering::Acquire) > 0)
     }
 
     /// Whether a thread has it.

@@ -4,7 +4,7 @@
 
 use core::fmt;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::mpsc;
@@ -15,6 +15,7 @@ use rustix::thread::{CpuSet, Pid};
 use crate::fork;
 use crate::kernel::{self, File, Kernel, Linux, Stat};
 use crate::signal;
+use crate::word::LAST_GENERATION;
 
 /// How rlock is set up. [`Config::default`] serves; [`init`] takes another.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +55,9 @@ pub enum Error {
     /// Already set up, by [`init`] or by a first registration.
     #[error("rlock is set up already; init comes before every registration")]
     Initialised,
+    /// Called in the course of [`init`], by the thread that is in it: by an allocator, say.
+    #[error("this thread is setting rlock up; use it when ready() says so")]
+    Reentered,
     /// A configuration's value.
     #[error("{what} is {value}; allowed is {allowed}")]
     Config {
@@ -140,8 +144,8 @@ pub(crate) struct Setup {
 
 /// Set once, never freed.
 static SETUP: AtomicPtr<Setup> = AtomicPtr::new(ptr::null_mut());
-/// The process of which a thread sets up now; 0: none does.
-static BEGINNING: AtomicU32 = AtomicU32::new(0);
+/// The thread that sets up now, and its process in the upper half; 0: none does.
+static BEGINNING: AtomicU64 = AtomicU64::new(0);
 
 /// Only one thread at a time sets up. Not a mutex: one that a thread holds over another
 /// thread's fork stays locked in the child, for ever.
@@ -149,15 +153,20 @@ struct Beginning;
 
 impl Beginning {
     /// Waits for a thread of this process, and for no other's: that one is not here.
-    fn wait(pid: u32) -> Self {
+    fn wait() -> Result<Self, Error> {
+        let pid = std::process::id();
+        let me = (u64::from(pid) << 32) | u64::from(tid());
         loop {
             let holder = BEGINNING.load(Ordering::Relaxed);
-            if holder != pid {
+            if holder == me {
+                return Err(Error::Reentered);
+            }
+            if holder >> 32 != u64::from(pid) {
                 // Acquire, pairs with the release of who set up before.
                 let taken =
-                    BEGINNING.compare_exchange(holder, pid, Ordering::Acquire, Ordering::Relaxed);
+                    BEGINNING.compare_exchange(holder, me, Ordering::Acquire, Ordering::Relaxed);
                 if taken.is_ok() {
-                    return Self;
+                    return Ok(Self);
                 }
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -197,7 +206,7 @@ pub(crate) fn get_or_default() -> Result<&'static Setup, Error> {
 /// Costs some milliseconds and a thread, once a process. Nothing stays when it fails.
 /// Not for signal handlers.
 pub fn init(config: Config) -> Result<&'static Capabilities, Error> {
-    let _one = Beginning::wait(std::process::id());
+    let _one = Beginning::wait()?;
     if get().is_some() {
         return Err(Error::Initialised);
     }
@@ -213,6 +222,13 @@ pub fn init(config: Config) -> Result<&'static Capabilities, Error> {
             what: "operations",
             value: 0,
             allowed: "1 and more",
+        });
+    }
+    if config.first_generation >= LAST_GENERATION - 1 {
+        return Err(Error::Config {
+            what: "first_generation",
+            value: i64::try_from(config.first_generation).unwrap_or(i64::MAX),
+            allowed: "0 to 2199023255549",
         });
     }
     let before = signal::install(config.signal).map_err(|why| Error::Handler {
@@ -239,6 +255,12 @@ fn prepare_and_test(config: &Config) -> Result<Capabilities, Error> {
         return Err(Error::NoEvidence(capabilities));
     }
     Ok(capabilities)
+}
+
+/// What the self-test found, if rlock is set up. Waits for nothing and sets nothing up: an
+/// allocator asks this before it uses rlock, since [`init`] and its threads allocate.
+pub fn ready() -> Option<&'static Capabilities> {
+    get().map(|setup| &setup.capabilities)
 }
 
 /// What the self-test found; tests and sets up if nobody has yet.

@@ -43,7 +43,8 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
 
 /// Sends the signal again, to come when the handler that this one interrupted returns:
 /// until then it is blocked, by the mask with which this one returns. The return of
-/// the other restores the mask of what *it* interrupted, which is the section's.
+/// the other restores the mask of what *it* interrupted, which is the section's. Ends the
+/// process where a thread may not even signal itself.
 fn defer(signal: libc::c_int, context: &mut libc::ucontext_t) {
     // SAFETY: errno is the thread's own; the mask is the context's; the signal goes to
     // this thread, where it is blocked now, since its handler runs.
@@ -51,7 +52,15 @@ fn defer(signal: libc::c_int, context: &mut libc::ucontext_t) {
         let errno = *libc::__errno_location();
         libc::sigaddset(&mut context.uc_sigmask, signal);
         let tid = libc::syscall(libc::SYS_gettid);
-        libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, signal);
+        if libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, signal) != 0 {
+            // A filter of this thread's own (seccomp). The canceller believes that the
+            // section is left, and may have gone on: to go on here would lose what it
+            // wrote. Not abort(), which is a tgkill; all signals are blocked, so that
+            // this one ends the process.
+            const WHY: &[u8] = b"rlock: a thread may not signal itself (tgkill)\n";
+            libc::write(2, WHY.as_ptr().cast(), WHY.len());
+            core::arch::asm!("ud2", options(noreturn));
+        }
         *libc::__errno_location() = errno;
     }
 }

@@ -14,7 +14,8 @@
 
 /// A canceller asked the owner to give up this generation.
 pub const CANCELLED: u64 = 1;
-/// A signal *was sent* after the generation was cancelled (never: is about to be).
+/// A signal *was sent* after the generation was cancelled (never: is about to be). Saves
+/// another one where only an answer counts.
 pub const SIGNALLED: u64 = 2;
 /// The owner's signal handler promised: no store of this generation is to come.
 pub const ACKNOWLEDGED: u64 = 4;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use rlock::{Cancel, Counter, FreeList, Owner, PerCpu, Slot};
+use rlock::{Cancel, Counter, FreeList, Lock, Owner, PerCpu, Slot};
 use rustix::thread::CpuSet;
 
 use late::Late;
@@ -150,6 +150,33 @@ fn all_instances_can_be_drained() {
     assert!(drained.into_inner() > 0);
 }
 
+/// A thread that visits all the time, on another CPU, has one instance at a time: who
+/// acquires needs no more instances than there are threads.
+#[test]
+fn a_visitor_has_one_at_a_time() {
+    let data = PerCpu::new(slot);
+    let cpus = allowed();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            bind(*cpus.last().unwrap());
+            let owner = Owner::register().unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                let _ = data.visit(&owner, long, drop);
+            }
+        });
+        bind(cpus[0]);
+        let owner = Owner::register().unwrap();
+        let from = Instant::now();
+        while from.elapsed() < Duration::from_millis(300) {
+            let mut mine = data.acquire(&owner).unwrap();
+            while mine.add(mine.data(), 1).is_ok() && from.elapsed() < Duration::from_millis(300) {}
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(data.instances() <= 2, "{} instances", data.instances());
+}
+
 /// Surplus instances are taken out while threads work, and are used again.
 #[test]
 fn lists_shrink() {
@@ -221,6 +248,41 @@ fn counters_are_exact() {
     assert_eq!(all, 4 * ADDS + 4 * (ADDS * (ADDS - 1) / 2));
     // Twenty counters take a page an instance.
     assert!(Counter::bytes() <= 4096 * 8, "{} bytes", Counter::bytes());
+}
+
+/// Threads that remember the same block, go to different CPUs and begin a new generation
+/// there, count in it only if they own it.
+#[test]
+fn a_remembered_block_may_be_anothers() {
+    static COUNTER: Counter = Counter::new();
+    const ADDS: u64 = 300_000;
+    let cpus = allowed();
+    let other = [Lock::new(slot()), Lock::new(slot())];
+    let barrier = Barrier::new(2);
+    std::thread::scope(|scope| {
+        for (number, other) in other.iter().enumerate() {
+            let (cpus, barrier) = (&cpus, &barrier);
+            scope.spawn(move || {
+                let owner = Owner::register().unwrap();
+                bind(cpus[0]);
+                // One after the other, so that the second takes the first one's block.
+                for turn in 0..2 {
+                    if turn == number {
+                        COUNTER.add(1);
+                    }
+                    barrier.wait();
+                }
+                owner.release_all();
+                owner.acquire(other).map(drop).unwrap();
+                bind(cpus[number % cpus.len()]);
+                barrier.wait();
+                for _ in 0..ADDS {
+                    COUNTER.add(1);
+                }
+            });
+        }
+    });
+    assert_eq!(COUNTER.sum(), 2 + 2 * ADDS);
 }
 
 /// A counter in a signal handler, wherever that comes.

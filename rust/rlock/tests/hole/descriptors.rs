@@ -2,6 +2,7 @@
 //! thread's, or are not its own any more; sleepers that are left alone.
 
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -138,12 +139,12 @@ fn a_number_that_is_anothers() {
     });
 }
 
-/// Without descriptors to be had, a thread registers all the same, and is cancelled
-/// strictly.
+/// Without descriptors to be had, a thread registers all the same, and is cancelled by a
+/// barrier. Nothing is believed of it beside.
 #[test]
-fn a_thread_without_files_is_cancelled_strictly() {
+fn a_thread_without_files_is_cancelled_by_a_barrier() {
     alone(
-        "descriptors::a_thread_without_files_is_cancelled_strictly",
+        "descriptors::a_thread_without_files_is_cancelled_by_a_barrier",
         || {
             rlock::capabilities().unwrap();
             let lock = Lock::new(Slot::new(0));
@@ -162,11 +163,21 @@ fn a_thread_without_files_is_cancelled_strictly() {
                     owner.acquire(lock).unwrap().add(lock, 1).unwrap();
                     tell.send(()).unwrap();
                     let _ = ended.recv();
+                    // Once more, and it stands in a section.
+                    owner.acquire(lock).map(drop).unwrap();
+                    let flag = &rlock::testing::own().section;
+                    flag.store(rlock::testing::word(lock), Ordering::SeqCst);
+                    tell.send(()).unwrap();
+                    let _ = ended.recv();
+                    flag.store(0, Ordering::SeqCst);
                 });
+                // Also if this panics.
+                let end = end;
                 told.recv().unwrap();
-                assert!(lock.cancel(Cancel::Try).is_err());
-                lock.cancel(Cancel::strictly_within(Duration::from_secs(5)))
-                    .unwrap();
+                lock.cancel(Cancel::Try).unwrap();
+                end.send(()).unwrap();
+                told.recv().unwrap();
+                assert_eq!(lock.cancel(Cancel::Try), Err(Busy::InSection));
                 drop(end);
             });
         },

@@ -1,7 +1,7 @@
 //! A section whose commit faults.
 
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ const PAGE: usize = 4096;
 /// The page that faults, and a handler's part in it.
 static FAULTING: AtomicPtr<libc::c_void> = AtomicPtr::new(ptr::null_mut());
 static STAGE: AtomicU32 = AtomicU32::new(0);
+/// Whether the victim's tgkill is to fail.
+static FORBID: AtomicBool = AtomicBool::new(false);
 /// The victim.
 pub(crate) static VICTIM: AtomicU32 = AtomicU32::new(0);
 /// The victim's handler stands on the section; it may go on; it has.
@@ -85,6 +87,9 @@ pub(crate) fn with_a_victim_in_a_section(
         VICTIM.store(tid(), Ordering::SeqCst);
         let owner = Owner::register().unwrap();
         let mut token = owner.acquire(lock).unwrap();
+        if FORBID.load(Ordering::SeqCst) {
+            forbid_tgkill();
+        }
         let page = FAULTING.load(Ordering::SeqCst);
         // SAFETY: the lock's page can be read, and not be written.
         unsafe { libc::mprotect(page, PAGE, libc::PROT_READ) };
@@ -129,5 +134,67 @@ fn a_fault_in_a_section() {
         }
         // Strictly, nobody is cancelled who does not answer.
         assert!(found[2].is_err(), "{found:?}");
+    });
+}
+
+/// From now on tgkill fails with EPERM, in this thread alone: a filter of its own.
+fn forbid_tgkill() {
+    let word = |code: u32, jt, jf, k| libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    };
+    let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+    let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    let give = libc::BPF_RET | libc::BPF_K;
+    let mut filter = [
+        // The call's number is the data's first word.
+        word(load, 0, 0, 0),
+        word(equal, 0, 1, libc::SYS_tgkill as u32),
+        word(give, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        word(give, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_mut_ptr(),
+    };
+    // SAFETY: the program lives as long as the calls; they change this thread alone.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        let mode = libc::SECCOMP_MODE_FILTER;
+        assert_eq!(
+            libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program),
+            0
+        );
+    }
+}
+
+/// A new hole: a victim that may not signal itself cannot put the signal off until its
+/// handler has returned. It goes no further.
+#[test]
+fn a_victim_that_cannot_signal_itself_ends() {
+    alone("faults::a_victim_that_cannot_signal_itself_ends", || {
+        // SAFETY: the child makes no use of what another thread may have locked.
+        let status = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                let none = libc::rlimit {
+                    rlim_cur: 0,
+                    rlim_max: 0,
+                };
+                libc::setrlimit(libc::RLIMIT_CORE, &none);
+                FORBID.store(true, Ordering::SeqCst);
+                let _ = with_a_victim_in_a_section(|lock| {
+                    let _ = lock.cancel(Cancel::within(Duration::from_secs(10)));
+                });
+                libc::_exit(1);
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &mut status, 0), child);
+            status
+        };
+        assert!(libc::WIFSIGNALED(status), "{status:#x}");
+        assert_eq!(libc::WTERMSIG(status), libc::SIGILL);
     });
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::thread::CpuSet;
 
 use rlock::kernel::{Kernel, Linux};
-use rlock::{Busy, Cancel, Config, Lock, Owner, Slot};
+use rlock::{Busy, Cancel, Config, Lock, Owner, PerCpu, Slot};
 
 use crate::alone::alone;
 use crate::{add_until, assert_is_seen_running, bind};
@@ -212,5 +212,63 @@ fn a_child_of_a_process_that_begins() {
         });
         // The parent's set-up is whole.
         drop(Owner::register().unwrap());
+    });
+}
+
+/// A new hole: a thread takes out instances while another one forks. The child, in which
+/// that thread is not, can take them out.
+#[test]
+fn a_child_of_a_process_that_shrinks() {
+    alone("fork::a_child_of_a_process_that_shrinks", || {
+        if std::thread::available_parallelism().unwrap().get() < 2 {
+            return;
+        }
+        let data = PerCpu::new(|| Slot::new(0));
+        let everywhere = rustix::thread::sched_getaffinity(None).unwrap();
+        bind(0);
+        let owner = Owner::register().unwrap();
+        let (tell, told) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let (data, stop, everywhere) = (&data, &stop, &everywhere);
+            // Away with the instance: another one is made.
+            scope.spawn({
+                let tell = tell.clone();
+                move || {
+                    let owner = Owner::register().unwrap();
+                    data.acquire(&owner).map(drop).unwrap();
+                    rustix::thread::sched_setaffinity(None, everywhere).unwrap();
+                    bind(1);
+                    tell.send(()).unwrap();
+                    while !stop.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                }
+            });
+            told.recv().unwrap();
+            let from = Instant::now();
+            while data.instances() < 2 && from.elapsed() < Duration::from_secs(10) {
+                data.acquire(&owner).map(drop).unwrap();
+                owner.release_all();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            stop.store(true, Ordering::Relaxed);
+            assert!(data.instances() > 1, "no other instance was made");
+            let strict = || Cancel::strictly_within(Duration::from_secs(10));
+            scope.spawn(move || {
+                let owner = Owner::register().unwrap();
+                data.shrink(&owner, strict, |_| {
+                    tell.send(()).unwrap();
+                    let _ = ended.recv();
+                });
+            });
+            told.recv().unwrap();
+            let good = in_child(Duration::from_secs(60), fork, || {
+                data.shrink(&owner, strict, drop) > 0
+            });
+            drop(end);
+            assert!(good, "the child could not take them out");
+        });
     });
 }

@@ -221,6 +221,12 @@ fn a_real_time_signal_is_refused() {
         };
         let said = rlock::init(none).unwrap_err().to_string();
         assert_eq!(said, "operations is 0; allowed is 1 and more");
+        let late = Config {
+            first_generation: rlock::word::LAST_GENERATION - 1,
+            ..Config::default()
+        };
+        let said = rlock::init(late).unwrap_err().to_string();
+        assert!(said.starts_with("first_generation is 2199023255550; allowed is 0 to 219"));
         rlock::init(Config::default()).unwrap();
         assert!(matches!(
             rlock::init(Config::default()),
@@ -280,8 +286,9 @@ fn signalled_is_said_after_the_signal() {
                     assert!(!first.is_finished(), "the first sent no signal");
                     std::thread::yield_now();
                 }
-                // The second: its success, if it has one, is not on the first's account.
-                let _ = lock.cancel(Cancel::Try);
+                // The second, which asks for an answer and would make do with a signal
+                // that was sent.
+                let _ = lock.cancel(Cancel::strictly_within(Duration::from_millis(5)));
                 assert_eq!(KERNEL.sent.load(Ordering::SeqCst), before + 1);
                 drop(go_on);
                 let _ = first.join().unwrap();
@@ -484,4 +491,79 @@ fn a_handler_during_registration() {
         owner.acquire(&LOCK).unwrap().add(&LOCK, 1).unwrap();
         assert_eq!(LOCK.load(), 2);
     });
+}
+
+/// A tracer that keeps signals from a thread as long as it is `on`.
+#[derive(Debug)]
+struct Keeping {
+    on: AtomicBool,
+    kept: AtomicU32,
+}
+
+impl Kernel for Keeping {
+    fn tgkill(&self, pid: u32, tid: u32, signal: i32) -> io::Result<()> {
+        if self.on.load(Ordering::SeqCst) {
+            self.kept.fetch_add(1, Ordering::SeqCst);
+            return Ok(());
+        }
+        Linux.tgkill(pid, tid, signal)
+    }
+
+    fn is_traced(&self, _: u32) -> Option<bool> {
+        Some(self.on.load(Ordering::SeqCst))
+    }
+}
+
+/// A new hole: a tracer kept the signal and is gone. Nobody may rely on that one.
+#[test]
+fn a_signal_that_was_kept_is_sent_again() {
+    alone("kernels::a_signal_that_was_kept_is_sent_again", || {
+        static KERNEL: Keeping = Keeping {
+            on: AtomicBool::new(false),
+            kept: AtomicU32::new(0),
+        };
+        rlock::init(with(&KERNEL)).unwrap();
+        let result = crate::faults::with_a_victim_in_a_section(|lock| {
+            KERNEL.on.store(true, Ordering::SeqCst);
+            assert!(lock.cancel(Cancel::Try).is_err());
+            assert_eq!(KERNEL.kept.load(Ordering::SeqCst), 1);
+            KERNEL.on.store(false, Ordering::SeqCst);
+            // With or without success: by its own signal.
+            let _ = lock.cancel(Cancel::Try);
+        });
+        assert_eq!(result, Err(rlock::Revoked));
+    });
+}
+
+/// Registers in the course of the set-up, as an allocator may.
+#[derive(Debug)]
+struct Reentrant {
+    refused: AtomicU32,
+}
+
+impl Kernel for Reentrant {
+    fn register_membarrier(&self) -> io::Result<()> {
+        assert!(rlock::ready().is_none());
+        if matches!(Owner::register(), Err(Error::Reentered)) {
+            self.refused.fetch_add(1, Ordering::SeqCst);
+        }
+        Linux.register_membarrier()
+    }
+}
+
+/// A new hole: a registration inside the set-up would wait for itself.
+#[test]
+fn a_registration_inside_the_setup_is_refused() {
+    alone(
+        "kernels::a_registration_inside_the_setup_is_refused",
+        || {
+            static KERNEL: Reentrant = Reentrant {
+                refused: AtomicU32::new(0),
+            };
+            rlock::init(with(&KERNEL)).unwrap();
+            assert_eq!(KERNEL.refused.load(Ordering::SeqCst), 1);
+            assert!(rlock::ready().is_some());
+            drop(Owner::register().unwrap());
+        },
+    );
 }

@@ -176,3 +176,96 @@ fn a_counter_in_a_handler_at_every_instruction() {
     assert!(on_section.get() >= 300, "{}", on_section.get());
     assert_eq!(COUNTER.sum(), adds + came.get());
 }
+
+/// A new hole: a handler on a section that ends its thread's ownerships would have
+/// another thread believe that nothing is to come.
+#[test]
+fn an_end_inside_a_section_only_asks() {
+    let _one = trap::install(false);
+    let lock = Lock::new(Slot::new(0));
+    let owner = Owner::register().unwrap();
+    let inside = Cell::new(0);
+    for at in 0.. {
+        let mut token = owner.acquire(&lock).unwrap();
+        let mine = testing::word(&lock);
+        let (step, wrong) = (Cell::new(0), Cell::new(0));
+        let each = Each {
+            act: |_| {
+                if step.replace(step.get() + 1) != at {
+                    return;
+                }
+                let stands = flag() != 0;
+                owner.release_all();
+                let state = testing::own().state.load(Ordering::Relaxed);
+                // Its generation goes on, and is asked to end.
+                if stands {
+                    inside.set(inside.get() + 1);
+                    wrong.set(wrong.get() + u32::from(state != mine | CANCELLED));
+                } else {
+                    wrong.set(wrong.get() + u32::from(state <= mine));
+                }
+            },
+        };
+        let before = lock.load();
+        let result = trap::step(&each, || token.store(token.data(), before + 1));
+        assert_eq!(wrong.get(), 0, "after {at}");
+        assert_eq!(lock.load() - before, u64::from(result.is_ok()));
+        drop(token);
+        if step.get() <= at {
+            break;
+        }
+        // It goes on.
+        owner
+            .acquire(&lock)
+            .unwrap()
+            .store(&lock, before + 1)
+            .unwrap();
+    }
+    assert!(inside.get() >= 3);
+}
+
+/// A new hole: a signal that is pending at a fork does not come to the child, whose
+/// section would go on.
+#[test]
+fn a_fork_inside_a_cancelled_section() {
+    let _one = trap::install(false);
+    let lock = Lock::new(Slot::new(0));
+    let owner = Owner::register().unwrap();
+    let forked = Cell::new(0);
+    for at in 0.. {
+        owner.release_all();
+        let mut token = owner.acquire(&lock).unwrap();
+        let (step, child) = (Cell::new(0), Cell::new(-1));
+        let each = Each {
+            act: |rip| {
+                let here = section::all().any(|s| (s.begin..s.committed).contains(&rip));
+                if step.replace(step.get() + 1) == at && here {
+                    // Somebody cancelled with success: the signal is as good as pending.
+                    testing::own().state.fetch_or(CANCELLED, Ordering::Relaxed);
+                    // SAFETY: nobody is in the allocator here; the child makes system
+                    // calls alone.
+                    child.set(unsafe { libc::fork() });
+                }
+            },
+        };
+        let before = lock.load();
+        let result = trap::step(&each, || token.store(token.data(), before + 1));
+        if child.get() == 0 {
+            let good = result == Err(Revoked) && lock.load() == before;
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(i32::from(!good)) };
+        }
+        if child.get() > 0 {
+            let mut status = 0;
+            // SAFETY: of its own child; writes the status.
+            let waited = unsafe { libc::waitpid(child.get(), &mut status, 0) };
+            assert_eq!(waited, child.get());
+            assert_eq!(status, 0, "after {at}");
+            forked.set(forked.get() + 1);
+        }
+        if step.get() <= at {
+            break;
+        }
+    }
+    assert!(forked.get() >= 2, "{} forks", forked.get());
+}
