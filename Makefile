@@ -12,7 +12,7 @@ run: ## ticket, TWA and the kernel's own spinlock on a distribution kernel in QE
 test: ## every check: minutes, once the two kernels it needs are built; ends with 'N passed, N failed'
 	@scripts/test
 
-test-deep: ## make test, then the guest's other jobs on the stock kernel, and KUnit ten times
+test-deep: ## make test, then other jobs on the stock kernel, KUnit ten times, rlock's stress for longer and its ThreadSanitizer
 	@scripts/test --deep
 
 module: ## handover.ko against a kernel build tree with Rust, 7.2 or 7.3: KDIR=...
