@@ -65,7 +65,7 @@ impl Counter {
     }
 
     /// Adds `n`, wrapping. Never fails. In a signal handler only if its thread has added
-    /// to a counter or registered before: the first time is not async-signal-safe.
+    /// to a counter before: the first time allocates, in the C library.
     ///
     /// Some ten plain instructions more than a commit when the thread has the block
     /// already.

@@ -16,6 +16,8 @@ use crate::token::Token;
 /// committing store each, on the list of the thread's CPU; when that is empty a pop takes
 /// over another CPU's list.
 ///
+/// Who pops a thing sees what was written to it before it was pushed.
+///
 /// Last in, first out, a CPU at a time. Four bytes a thing, and a page a list.
 pub struct FreeList {
     /// The head of a list: 0, or a number plus one.
@@ -56,8 +58,14 @@ impl FreeList {
     ///
     /// If there is no such number.
     #[inline]
+    #[track_caller]
     pub fn push(&self, owner: &Owner, number: u32) -> Result<(), Busy> {
-        let next = &self.next[number as usize];
+        let Some(next) = self.next.get(number as usize) else {
+            panic!(
+                "number is {number}; allowed is less than {}",
+                self.next.len()
+            );
+        };
         loop {
             let mut list = self.heads.acquire(owner)?;
             let pushed = list.stage(list.data(), |head| {

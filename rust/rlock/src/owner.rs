@@ -176,7 +176,7 @@ impl Owner {
 
     /// Acquires `lock`, if need be by cancelling its owner, once ([`Cancel::Try`]).
     ///
-    /// One load when the thread owns it already. Otherwise a compare-and-swap, and what
+    /// Some loads when the thread owns it already. Otherwise a compare-and-swap, and what
     /// the cancellation costs. No order among those who want it: who tries first after
     /// it is free has it.
     #[inline]
@@ -209,6 +209,9 @@ impl Owner {
             word: AtomicU64::new(mine.bits()),
             data,
         })?;
+        if record.place.load(Ordering::Relaxed) == 0 {
+            cancel::publish_place(record);
+        }
         Ok((lock, Token::new(lock, record, mine)))
     }
 

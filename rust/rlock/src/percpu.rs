@@ -115,7 +115,7 @@ impl<T: Send + Sync> PerCpu<T> {
     /// Acquires an instance of the CPU that the thread runs on: the one it has there, or
     /// the first whose owner can be cancelled by a try, or a new one.
     ///
-    /// A `sched_getcpu` (two nanoseconds with glibc's rseq) and two loads when the thread
+    /// A `sched_getcpu` (two nanoseconds with glibc's rseq) and some loads when the thread
     /// has one. [`Busy::Nested`], [`Busy::OtherProcess`] and [`Busy::NoRecord`] as for a
     /// lock, [`Busy::NoMemory`] when there is none for a new instance; otherwise it succeeds.
     #[inline]
@@ -241,8 +241,10 @@ impl<T: Send + Sync> PerCpu<T> {
         self.all().map(|node| &*node.lock)
     }
 
-    /// Acquires every instance, one after the other, as hard as `mode` says, and calls
-    /// `visit` with its token. `Err` if one or more could not be acquired: with the last
+    /// Acquires every instance, one after the other, as hard as `mode` says (called for
+    /// each: a deadline of its own), and calls `visit` with its token, which may be revoked
+    /// meanwhile as any other: who drains counts what was committed, and comes again for
+    /// what was not. `Err` if one or more could not be acquired: with the last
     /// one's reason, and after all others were visited.
     ///
     /// Ends every ownership of the calling thread after each, so that it never has more
@@ -285,7 +287,7 @@ impl<T: Send + Sync> PerCpu<T> {
     }
 
     /// Takes the surplus instances out of the CPUs' lists: all but the newest of each.
-    /// `retire` empties them, through the token; what it leaves is still seen by
+    /// `retire` empties them, through the token; what it leaves, or was refused, is seen by
     /// [`iter`](Self::iter). Those that cannot be acquired as hard as `mode` says stay.
     /// Returns how many were taken out.
     ///

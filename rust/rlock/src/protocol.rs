@@ -91,8 +91,8 @@ pub trait Victim {
 #[non_exhaustive]
 pub enum Busy {
     /// No proof that the owner's thread is not running: it probably runs on another
-    /// CPU.
-    #[error("the owner may be running")]
+    /// CPU, and did not notice by itself.
+    #[error("the owner may be running; waiting (Until) or a barrier (Strict) may end it")]
     Running,
     /// The owner's thread stands in a section and does not answer: it is stopped,
     /// traced, faulting, or its signal is blocked.

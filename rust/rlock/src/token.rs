@@ -12,15 +12,18 @@ use crate::record::Record;
 use crate::section;
 use crate::word::Ownership;
 
-/// The token no longer owns its lock; nothing was written.
+/// The token no longer owns its lock, and never will again; nothing was written. Somebody
+/// took it away, or the thread's generation is over after so many commits
+/// ([`Config::operations`](crate::Config::operations)): acquire again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the ownership was revoked")]
 pub struct Revoked;
 
 /// The right to write the slots of a lock's data, until it is revoked.
 ///
-/// Derefs to the data. Dropping it keeps the ownership: the thread's next
-/// [`acquire`](crate::Owner::acquire) of the lock costs a load, and who else wants the lock
+/// Derefs to the data; an operation's slot is named through [`data`](Self::data), which
+/// borrows the lock and not the token. Dropping it keeps the ownership: the thread's next
+/// [`acquire`](crate::Owner::acquire) of the lock costs some loads, and who else wants the lock
 /// cancels it.
 ///
 /// It cannot outlive lock or owner, nor leave its thread:

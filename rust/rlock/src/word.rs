@@ -3,7 +3,7 @@
 //! The words of the protocol: what a lock holds, what a record holds.
 //!
 //! One 64-bit layout serves both, so that every comparison is one of whole words
-//! (the seed's 22-bit sequence compared with 32-bit counters went wrong at the
+//! (Khuong's 22-bit sequence compared with 32-bit counters went wrong at the
 //! wrap):
 //!
 //! | bits | what |
@@ -30,8 +30,22 @@ pub const MAX_RECORDS: usize = 1 << (64 - INDEX_SHIFT);
 pub const LAST_GENERATION: u64 = (1 << (INDEX_SHIFT - GENERATION_SHIFT)) - 1;
 
 /// Who owns a lock: a record and one of its generations; or nobody.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Ownership(u64);
+
+impl core::fmt::Debug for Ownership {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        if *self == Self::NOBODY {
+            return f.write_str("nobody");
+        }
+        write!(
+            f,
+            "record {} in generation {}",
+            self.index(),
+            self.generation()
+        )
+    }
+}
 
 impl Ownership {
     /// A free lock's.
