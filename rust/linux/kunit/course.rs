@@ -88,7 +88,7 @@ pub(super) fn exclude<R: SpinRaw>(lock: &Spin<u32, R>, threads: u32) -> Result<u
             if inside.fetch_add(1u32, Relaxed) != 0 {
                 overlaps.add(1u32, Relaxed);
             }
-            if sections.fetch_add(1u32, Relaxed) == 0 {
+            if sections.fetch_add(1u32, Relaxed) == 0 && threads > 1 {
                 let _ = reached(|| present(lock) > 1 || inside.load(Relaxed) > 1);
                 let until = shim::now_ns() + 5_000_000;
                 let _ = reached(|| shim::now_ns() > until);
