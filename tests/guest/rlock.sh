@@ -3,7 +3,7 @@
 # shellcheck source=tests/guest/tell.sh
 . /tell
 # Emulated CPUs, and fewer than it looks: everything takes its time.
-export RLOCK_STRESS_MS=1000
+export RLOCK_STRESS_MS=600
 
 run() {
 	said=$(timeout 120 "/files/$1" --exact "$2" 2>&1)
