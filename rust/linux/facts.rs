@@ -151,11 +151,11 @@ pub(crate) fn gather(plan: &Plan) -> Facts {
     }
 }
 
-/// Asks three times at most: on a busy host a waiter may come too late to be
+/// Asks ten times at most: on a busy host a waiter may come too late to be
 /// seen, which looks like test-and-set, so that is believed only twice in a row.
 fn identify() -> SlowPath {
     let mut before = SlowPath::Unknown;
-    for _ in 0..3 {
+    for _ in 0..10 {
         let now = probe().unwrap_or(SlowPath::Unknown);
         match now {
             SlowPath::Native | SlowPath::Paravirt => return now,
