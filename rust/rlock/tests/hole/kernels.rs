@@ -347,6 +347,14 @@ struct Counting {
 }
 
 impl Kernel for Counting {
+    fn tgkill(&self, pid: u32, tid: u32, signal: i32) -> io::Result<()> {
+        if self.on.load(Ordering::SeqCst) {
+            // On its way: the victim, whose section is none, is not woken.
+            return Ok(());
+        }
+        Linux.tgkill(pid, tid, signal)
+    }
+
     fn cpu(&self) -> Option<u32> {
         None
     }
