@@ -9,6 +9,7 @@ mod fork;
 mod kernels;
 #[path = "../common/late.rs"]
 mod late;
+mod sent;
 mod signals;
 mod wrap;
 
