@@ -191,7 +191,7 @@ fn a_victim_that_cannot_signal_itself_ends() {
                 libc::setrlimit(libc::RLIMIT_CORE, &none);
                 FORBID.store(true, Ordering::SeqCst);
                 let _ = with_a_victim_in_a_section(|lock| {
-                    let _ = lock.cancel(Cancel::within(Duration::from_secs(10)));
+                    let _ = lock.cancel(Cancel::within(Duration::from_secs(5)));
                 });
                 libc::_exit(1);
             }

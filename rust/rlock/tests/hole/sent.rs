@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rlock::kernel::{File, Kernel, Linux};
 use rlock::word::{CANCELLED, SIGNALLED};
-use rlock::{Busy, Cancel, Lock, Owner, Slot};
+use rlock::{Cancel, Lock, Owner, Slot};
 
 use crate::alone::alone;
 use crate::kernels::with;

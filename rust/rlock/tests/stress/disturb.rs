@@ -122,7 +122,7 @@ fn threads_that_are_traced() {
             let tids = names.filter_map(|name| name.to_string_lossy().parse().ok());
             // One after the other.
             let traced = tids.map(trace).filter(|&traced| traced).count();
-            sleep(1000);
+            sleep(6000);
             traced > 0
         },
         || {
