@@ -251,17 +251,29 @@ fn counters_are_exact() {
 }
 
 /// Threads that remember the same block, go to different CPUs and begin a new generation
-/// there, count in it only if they own it.
+/// there, count in it only if they own it. (Again and again: whether they remember the
+/// same one is up to the scheduler.)
 #[test]
 fn a_remembered_block_may_be_anothers() {
+    for _ in 0..10 {
+        remember_and_count();
+    }
+}
+
+fn remember_and_count() {
     static COUNTER: Counter = Counter::new();
-    const ADDS: u64 = 300_000;
+    // How far each is, in thousands; the end.
+    static DONE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+    const END: u64 = u64::MAX;
     let cpus = allowed();
     let other = [Lock::new(slot()), Lock::new(slot())];
     let barrier = Barrier::new(2);
+    let total = AtomicU64::new(COUNTER.sum() + 2);
+    DONE.iter()
+        .for_each(|done| done.store(0, Ordering::Relaxed));
     std::thread::scope(|scope| {
         for (number, other) in other.iter().enumerate() {
-            let (cpus, barrier) = (&cpus, &barrier);
+            let (cpus, barrier, total) = (&cpus, &barrier, &total);
             scope.spawn(move || {
                 let owner = Owner::register().unwrap();
                 bind(cpus[0]);
@@ -276,13 +288,24 @@ fn a_remembered_block_may_be_anothers() {
                 owner.acquire(other).map(drop).unwrap();
                 bind(cpus[number % cpus.len()]);
                 barrier.wait();
-                for _ in 0..ADDS {
-                    COUNTER.add(1);
+                // So long that they ran at the same time, however busy the machine is.
+                let (mut turns, mut seen, mut last) = (0, 0, 0);
+                while turns < 300 || (seen < 100 && last != END) {
+                    for _ in 0..1000 {
+                        COUNTER.add(1);
+                    }
+                    turns += 1;
+                    DONE[number].store(turns, Ordering::Relaxed);
+                    let now = DONE[1 - number].load(Ordering::Relaxed);
+                    seen += u64::from(now != last);
+                    last = now;
                 }
+                DONE[number].store(END, Ordering::Relaxed);
+                total.fetch_add(1000 * turns, Ordering::Relaxed);
             });
         }
     });
-    assert_eq!(COUNTER.sum(), 2 + 2 * ADDS);
+    assert_eq!(COUNTER.sum(), total.into_inner());
 }
 
 /// A counter in a signal handler, wherever that comes.
