@@ -1,0 +1,114 @@
+//! Access with CPU instructions: threads of the lock's own node.
+
+use core::future::{poll_fn, Future};
+use core::task::Poll;
+
+use crate::access::{Access, Seen};
+use crate::ptr::{Cohort, LockPtr, Place, Ptr};
+use crate::word::{Memory, Word};
+
+/// Somebody whom this thread waits for is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+/// The access of a node's threads to locks of that node.
+///
+/// | here | pairs with |
+/// |---|---|
+/// | `swap`: release | the successor's `swap`, which finds the descriptor prepared |
+/// | `swap`: acquire | the predecessor's `clear` and `swap` |
+/// | `clear`: release | the other cohort's look at this tail; the next `swap` |
+/// | `victim`'s store: release, after the swap | a remote read that finds it also finds the tail |
+/// | full barrier between `victim`'s store and the look | the same on the other side, where the write's execution precedes the read's |
+/// | look at the remote tail and at `victim`: acquire | the other cohort's last verb under the lock, complete before it cleared its tail or made itself the victim |
+/// | `tell`: release | `own`: acquire |
+#[derive(Debug)]
+pub struct Local<'m, M> {
+    memory: &'m M,
+}
+
+impl<'m, M: Memory> Local<'m, M> {
+    /// The access to `memory`, which is this node's.
+    pub fn new(memory: &'m M) -> Self {
+        Self { memory }
+    }
+
+    fn word(&self, place: Place) -> &M::Word {
+        self.memory.word(place.offset())
+    }
+}
+
+/// Gives whoever polls a chance to do something else, once.
+pub(crate) fn once() -> impl Future<Output = ()> {
+    let mut waited = false;
+    poll_fn(move |_| {
+        if waited {
+            return Poll::Ready(());
+        }
+        waited = true;
+        Poll::Pending
+    })
+}
+
+impl<M: Memory> Access for Local<'_, M> {
+    type Fault = Gone;
+
+    const COHORT: Cohort = Cohort::Local;
+
+    async fn swap(&self, tail: Place, new: u64) -> Result<u64, Gone> {
+        Ok(self.word(tail).swap(new))
+    }
+
+    async fn clear(&self, tail: Place, mine: u64) -> Result<bool, Gone> {
+        Ok(self.word(tail).cmpxchg(mine, Ptr::NULL))
+    }
+
+    async fn swap_if_null(&self, tail: Place, mine: u64) -> Result<bool, Gone> {
+        Ok(self.word(tail).cmpxchg(Ptr::NULL, mine))
+    }
+
+    async fn yield_and_look(&self, lock: LockPtr) -> Result<Seen, Gone> {
+        self.word(lock.victim()).store_release(Self::COHORT as u64);
+        self.memory.smp_mb();
+        self.look(lock).await
+    }
+
+    async fn look(&self, lock: LockPtr) -> Result<Seen, Gone> {
+        let other = self.word(lock.tail(Self::COHORT.other())).load_acquire();
+        let victim = self.word(lock.victim()).load_acquire();
+        Ok(Seen {
+            other: !Ptr::is_null_in(other),
+            victim: victim_in(victim),
+        })
+    }
+
+    async fn tell(&self, to: Place, value: u64) -> Result<(), Gone> {
+        self.word(to).store_release(value);
+        Ok(())
+    }
+
+    fn own(&self, place: Place) -> u64 {
+        self.word(place).load_acquire()
+    }
+
+    fn prepare(&self, place: Place, value: u64) {
+        self.word(place).store_relaxed(value);
+    }
+
+    async fn wait(&self, turn: u32) -> Result<(), Gone> {
+        if !self.memory.pause(turn) {
+            return Err(Gone);
+        }
+        once().await;
+        Ok(())
+    }
+}
+
+/// Who yields, by the one byte that is ever written.
+pub(crate) fn victim_in(torn: u64) -> Cohort {
+    if torn as u8 == Cohort::Local as u8 {
+        Cohort::Local
+    } else {
+        Cohort::Remote
+    }
+}

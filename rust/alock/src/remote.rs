@@ -1,0 +1,134 @@
+//! Access with verbs: threads of other nodes than the lock's.
+
+use core::future::Future;
+
+use crate::access::{Access, Seen};
+use crate::local::victim_in;
+use crate::ptr::{Cohort, LockPtr, Place, Ptr};
+
+/// What a network card does for one thread: the operations on other nodes' memory, and the
+/// thread's own node's memory as its CPU sees it.
+///
+/// A future is ready when the card has said that the operation is complete: whatever is
+/// posted or stored after it comes after it.
+pub trait Verbs {
+    /// Why one cannot be completed.
+    type Fault;
+
+    /// Compare-and-swap, atomic with other such operations on that node, and with nothing
+    /// else. Returns what was there.
+    fn cas(&self, at: Place, old: u64, new: u64) -> impl Future<Output = Result<u64, Self::Fault>>;
+
+    /// Writes eight bytes, in one piece.
+    fn write(&self, to: Place, value: u64) -> impl Future<Output = Result<(), Self::Fault>>;
+
+    /// Reads the lock's words. Each may be torn.
+    fn read(
+        &self,
+        lock: LockPtr,
+    ) -> impl Future<Output = Result<[u64; LockPtr::WORDS as usize], Self::Fault>>;
+
+    /// [`Verbs::write`], and a read of the lock that is executed after it. One round trip.
+    fn write_and_read(
+        &self,
+        to: Place,
+        value: u64,
+        lock: LockPtr,
+    ) -> impl Future<Output = Result<[u64; LockPtr::WORDS as usize], Self::Fault>>;
+
+    /// The memory of the thread's own node: an acquire load.
+    fn load(&self, place: Place) -> u64;
+
+    /// A store, ordered after what is complete (release); relaxed is enough where `known`
+    /// is false: no other thread knows the word.
+    fn store(&self, place: Place, value: u64, known: bool);
+
+    /// Whether a place is in the memory of the thread's own node.
+    fn is_own(&self, place: Place) -> bool;
+
+    /// See [`Access::wait`].
+    fn wait(&self, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
+}
+
+/// The access of threads to locks of other nodes.
+///
+/// Orderings, beyond those of [`Verbs`]: every verb is awaited before the next one, but
+/// `victim`'s write and the read after it, which one queue pair executes in order (the
+/// full barrier between them).
+#[derive(Debug)]
+pub struct Remote<'v, V> {
+    verbs: &'v V,
+}
+
+impl<'v, V: Verbs> Remote<'v, V> {
+    /// By these verbs.
+    pub fn new(verbs: &'v V) -> Self {
+        Self { verbs }
+    }
+
+    fn seen(words: [u64; LockPtr::WORDS as usize]) -> Seen {
+        let [local, _, victim] = words;
+        Seen {
+            // Written by a CPU while the card copied it: one byte is all that counts.
+            other: !Ptr::is_null_in(local),
+            victim: victim_in(victim),
+        }
+    }
+}
+
+impl<V: Verbs> Access for Remote<'_, V> {
+    type Fault = V::Fault;
+
+    const COHORT: Cohort = Cohort::Remote;
+
+    async fn swap(&self, tail: Place, new: u64) -> Result<u64, V::Fault> {
+        // What is there most of the time; then what was there a moment ago.
+        let mut expected = Ptr::NULL;
+        loop {
+            let found = self.verbs.cas(tail, expected, new).await?;
+            if found == expected {
+                return Ok(found);
+            }
+            expected = found;
+        }
+    }
+
+    async fn clear(&self, tail: Place, mine: u64) -> Result<bool, V::Fault> {
+        Ok(self.verbs.cas(tail, mine, Ptr::NULL).await? == mine)
+    }
+
+    async fn swap_if_null(&self, tail: Place, mine: u64) -> Result<bool, V::Fault> {
+        Ok(self.verbs.cas(tail, Ptr::NULL, mine).await? == Ptr::NULL)
+    }
+
+    async fn yield_and_look(&self, lock: LockPtr) -> Result<Seen, V::Fault> {
+        let me = Self::COHORT as u64;
+        let words = self.verbs.write_and_read(lock.victim(), me, lock).await?;
+        Ok(Self::seen(words))
+    }
+
+    async fn look(&self, lock: LockPtr) -> Result<Seen, V::Fault> {
+        Ok(Self::seen(self.verbs.read(lock).await?))
+    }
+
+    async fn tell(&self, to: Place, value: u64) -> Result<(), V::Fault> {
+        // Two threads of one node may both be remote to the lock.
+        if self.verbs.is_own(to) {
+            self.verbs.store(to, value, true);
+            return Ok(());
+        }
+        self.verbs.write(to, value).await
+    }
+
+    fn own(&self, place: Place) -> u64 {
+        self.verbs.load(place)
+    }
+
+    fn prepare(&self, place: Place, value: u64) {
+        self.verbs.store(place, value, false);
+    }
+
+    async fn wait(&self, turn: u32) -> Result<(), V::Fault> {
+        self.verbs.wait(turn).await
+    }
+}

@@ -1,0 +1,54 @@
+//! What ALock is compared with (the paper's section 6): locks that every thread takes with
+//! verbs, those of its own node through its card's loopback. Same table, same lines of 64
+//! bytes, same completions.
+
+use crate::ptr::{Descriptor, LockPtr, Place, Ptr};
+use crate::queue;
+use crate::remote::{Remote, Verbs};
+
+/// Acquires by compare-and-swap until it succeeds. One verb uncontended. No order, no bound.
+///
+/// # Errors
+/// The verbs'.
+pub async fn spin_lock<V: Verbs>(verbs: &V, word: Place) -> Result<(), V::Fault> {
+    let mut turn = 0;
+    while verbs.cas(word, Ptr::NULL, u64::from(Ptr::TAG)).await? != Ptr::NULL {
+        verbs.wait(turn).await?;
+        turn += 1;
+    }
+    Ok(())
+}
+
+/// Releases: one verb.
+///
+/// # Errors
+/// The verbs'.
+pub async fn spin_unlock<V: Verbs>(verbs: &V, word: Place) -> Result<(), V::Fault> {
+    verbs.write(word, Ptr::NULL).await
+}
+
+/// Acquires by the MCS queue, without budget and without another cohort. One verb
+/// uncontended. First come, first served. (Better than the paper's: a descriptor of the
+/// own node is written by the CPU.)
+///
+/// # Errors
+/// The verbs'.
+pub async fn mcs_lock<V: Verbs>(
+    verbs: &V,
+    lock: LockPtr,
+    mine: Descriptor,
+) -> Result<(), V::Fault> {
+    queue::join(&Remote::new(verbs), lock, mine).await.map(drop)
+}
+
+/// Releases: one verb, two if somebody waits.
+///
+/// # Errors
+/// The verbs'.
+pub async fn mcs_unlock<V: Verbs>(
+    verbs: &V,
+    lock: LockPtr,
+    mine: Descriptor,
+) -> Result<(), V::Fault> {
+    queue::leave(&Remote::new(verbs), lock, mine, 1).await
+}

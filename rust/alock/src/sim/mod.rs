@@ -1,0 +1,157 @@
+//! A cluster in one thread and in virtual time: the same locks over simulated CPUs and
+//! network cards. One seed, one run.
+//!
+//! Threads are coroutines (futures); an access to memory happens at one moment of virtual
+//! time, and between two accesses anything else may. A card's compare-and-swap is what the
+//! paper's Table 1 says: a read and, later, a write, one such operation a card at a time.
+//! Its reads of more than four bytes may tear, and where [`Model::writes`] says so its
+//! writes are not single either.
+
+mod card;
+mod clock;
+mod cpu;
+mod model;
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::rc::Rc;
+
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::ptr::{NodeId, Place};
+use clock::Clock;
+
+pub use card::Card;
+pub use cpu::Cpu;
+pub use model::{Model, Nanos, Writes};
+
+/// The other side does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost(pub NodeId);
+
+/// What became of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Every thread came to its end.
+    Finished,
+    /// So many threads wait, and nothing is left that could happen.
+    Stuck(usize),
+    /// The time was over while so many threads were still at work.
+    TimeOver(usize),
+}
+
+struct Node {
+    words: RefCell<Vec<u64>>,
+    /// When its card is free for the next operation that goes out, or comes in; and for
+    /// the next atomic one.
+    out_free: Cell<Nanos>,
+    in_free: Cell<Nanos>,
+    atomic_free: Cell<Nanos>,
+    dead: Cell<bool>,
+    /// Queue pairs of this card.
+    pairs: Cell<u32>,
+}
+
+/// A cluster. Clones are the same one.
+#[derive(Clone)]
+pub struct Cluster(Rc<State>);
+
+struct State {
+    clock: Clock,
+    model: Model,
+    nodes: Vec<Node>,
+    random: RefCell<Pcg64Mcg>,
+    work_requests: Cell<u64>,
+    /// A node that is known to be gone.
+    lost: Cell<Option<NodeId>>,
+}
+
+impl Cluster {
+    /// So many nodes with so much memory each, zeroed.
+    pub fn new(nodes: u16, bytes: u64, model: Model, seed: u64) -> Self {
+        let node = || Node {
+            words: RefCell::new(vec![0; bytes.div_ceil(8) as usize]),
+            out_free: Cell::new(0),
+            in_free: Cell::new(0),
+            atomic_free: Cell::new(0),
+            dead: Cell::new(false),
+            pairs: Cell::new(0),
+        };
+        Self(Rc::new(State {
+            clock: Clock::default(),
+            model,
+            nodes: (0..nodes).map(|_| node()).collect(),
+            random: RefCell::new(Pcg64Mcg::seed_from_u64(seed)),
+            work_requests: Cell::new(0),
+            lost: Cell::new(None),
+        }))
+    }
+
+    /// Starts a thread, now.
+    pub fn spawn(&self, node: NodeId, thread: impl Future<Output = ()> + 'static) {
+        self.0.clock.spawn(node, thread);
+    }
+
+    /// Lets time pass until all threads are through, nothing can happen any more, or
+    /// `limit` ns have passed.
+    pub fn run(&self, limit: Nanos) -> End {
+        self.0.clock.run(limit)
+    }
+
+    /// Virtual time since the start.
+    pub fn now(&self) -> Nanos {
+        self.0.clock.now()
+    }
+
+    /// Pauses a thread.
+    pub async fn sleep(&self, time: Nanos) {
+        self.0.clock.sleep(time).await;
+    }
+
+    /// A number below `end`.
+    pub fn roll(&self, end: u64) -> u64 {
+        self.0.random.borrow_mut().random_range(0..end)
+    }
+
+    /// How many work requests the cards were given.
+    pub fn work_requests(&self) -> u64 {
+        self.0.work_requests.get()
+    }
+
+    /// A word, as it is now.
+    pub fn peek(&self, place: Place) -> u64 {
+        self.0.load(place)
+    }
+
+    /// The node's threads stop where they are, and its card answers no more. The others
+    /// know after [`Model::detection`].
+    pub fn kill(&self, node: NodeId) {
+        let state = &self.0;
+        state.nodes[usize::from(node.0)].dead.set(true);
+        state.clock.kill(node);
+        let at = state.clock.now() + state.model.detection;
+        let state = Rc::clone(&self.0);
+        self.0.clock.at(at, move || state.lost.set(Some(node)));
+    }
+}
+
+impl State {
+    fn node(&self, node: NodeId) -> &Node {
+        &self.nodes[usize::from(node.0)]
+    }
+
+    fn load(&self, place: Place) -> u64 {
+        self.node(place.node()).words.borrow()[place.offset() as usize / 8]
+    }
+
+    fn store(&self, place: Place, value: u64) {
+        self.node(place.node()).words.borrow_mut()[place.offset() as usize / 8] = value;
+    }
+
+    /// `time`, more or less.
+    fn about(&self, time: Nanos) -> Nanos {
+        let spread = time * self.model.jitter_percent / 100;
+        time - spread / 2 + self.random.borrow_mut().random_range(0..=spread)
+    }
+}
