@@ -25,9 +25,12 @@ die() {
 # digest FILE... : a short key of the files' contents and names.
 digest() { (cd "$top" && sha256sum "$@" | sha256sum | cut -c1-12); }
 
+# The crates of which the host's tests are made.
+host_crates=(rust/locks rust/model rust/rlock rust/rlock-bench rust/alock)
+
 # host_digest : a key of what the host's tests are made from.
 host_digest() {
-	(cd "$top" && find Cargo.toml Cargo.lock rust/locks rust/model rust/rlock rust/rlock-bench -type f | LC_ALL=C sort |
+	(cd "$top" && find Cargo.toml Cargo.lock "${host_crates[@]}" -type f | LC_ALL=C sort |
 		xargs sha256sum | sha256sum | cut -c1-16)
 }
 

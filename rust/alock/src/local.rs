@@ -18,8 +18,8 @@ pub struct Gone;
 /// | `swap`: release | the successor's `swap`, which finds the descriptor prepared |
 /// | `swap`: acquire | the predecessor's `clear` and `swap` |
 /// | `clear`: release | the other cohort's look at this tail; the next `swap` |
-/// | `victim`'s store: release, after the swap | a remote read that finds it also finds the tail |
-/// | full barrier between `victim`'s store and the look | the same on the other side, where the write's execution precedes the read's |
+/// | full barrier between the swap and `victim`'s store | the other side's between its write of `victim` and its look: if its write came later, its look finds the tail. (A release store does not do, for the other side's later write reads nothing. On hardware where stores become visible to all at once it would; x86 pays nothing here) |
+/// | full barrier between `victim`'s store and the look | the other side's between its swap and its write of `victim`: a compare-and-swap that is complete before the write is posted |
 /// | look at the remote tail and at `victim`: acquire | the other cohort's last verb under the lock, complete before it cleared its tail or made itself the victim |
 /// | `tell`: release | `own`: acquire |
 #[derive(Debug)]
@@ -56,7 +56,9 @@ impl<M: Memory> Access for Local<'_, M> {
     const COHORT: Cohort = Cohort::Local;
 
     async fn swap(&self, tail: Place, new: u64) -> Result<u64, Gone> {
-        Ok(self.word(tail).swap(new))
+        let found = self.word(tail).swap(new);
+        self.memory.smp_mb_after_rmw();
+        Ok(found)
     }
 
     async fn clear(&self, tail: Place, mine: u64) -> Result<bool, Gone> {
@@ -64,7 +66,9 @@ impl<M: Memory> Access for Local<'_, M> {
     }
 
     async fn swap_if_null(&self, tail: Place, mine: u64) -> Result<bool, Gone> {
-        Ok(self.word(tail).cmpxchg(Ptr::NULL, mine))
+        let found = self.word(tail).cmpxchg(Ptr::NULL, mine);
+        self.memory.smp_mb_after_rmw();
+        Ok(found)
     }
 
     async fn yield_and_look(&self, lock: LockPtr) -> Result<Seen, Gone> {

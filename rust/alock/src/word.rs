@@ -53,6 +53,10 @@ pub trait Memory {
     /// A full barrier.
     fn smp_mb(&self);
 
+    /// A full barrier after a [`Word::swap`] or a [`Word::cmpxchg`] that succeeded; nothing
+    /// where these are full barriers, as x86's locked instructions are.
+    fn smp_mb_after_rmw(&self);
+
     /// Lets time pass after the look number `turn` (from 0) that found nothing. False when
     /// there is nothing to wait for any more.
     fn pause(&self, turn: u32) -> bool;

@@ -70,6 +70,7 @@ impl Card {
             state.clock.sleep(model.detection).await;
             return Err(Lost(to));
         }
+        state.stall().await;
         Ok(())
     }
 

@@ -22,13 +22,16 @@ impl Cpu {
     /// A load of this node's data.
     pub async fn load(&self, place: Place) -> u64 {
         self.access().await;
-        self.0 .0.load(place)
+        let value = self.0 .0.load(place);
+        self.0 .0.stall().await;
+        value
     }
 
     /// A store to this node's data.
     pub async fn store(&self, place: Place, value: u64) {
         self.access().await;
         self.0 .0.store(place, value);
+        self.0 .0.stall().await;
     }
 }
 
@@ -41,6 +44,7 @@ impl Access for Cpu {
         self.rmw().await;
         let found = self.0 .0.load(tail);
         self.0 .0.store(tail, new);
+        self.0 .0.stall().await;
         Ok(found)
     }
 
@@ -50,6 +54,7 @@ impl Access for Cpu {
         if found {
             self.0 .0.store(tail, Ptr::NULL);
         }
+        self.0 .0.stall().await;
         Ok(found)
     }
 
@@ -59,6 +64,7 @@ impl Access for Cpu {
         if found {
             self.0 .0.store(tail, mine);
         }
+        self.0 .0.stall().await;
         Ok(found)
     }
 

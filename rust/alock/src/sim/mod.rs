@@ -149,6 +149,16 @@ impl State {
         self.node(place.node()).words.borrow_mut()[place.offset() as usize / 8] = value;
     }
 
+    /// Something else gets the CPU, perhaps.
+    async fn stall(&self) {
+        let model = &self.model;
+        let percent = self.random.borrow_mut().random_range(0..100);
+        if percent < model.stall_percent {
+            let time = self.random.borrow_mut().random_range(0..=model.stall);
+            self.clock.sleep(time).await;
+        }
+    }
+
     /// `time`, more or less.
     fn about(&self, time: Nanos) -> Nanos {
         let spread = time * self.model.jitter_percent / 100;

@@ -37,6 +37,10 @@ pub struct Model {
     pub loopback: Nanos,
     /// More or less so much, in percent of each time.
     pub jitter_percent: u64,
+    /// After so many percent of its accesses a thread loses its CPU,
+    pub stall_percent: u64,
+    /// for at most so long.
+    pub stall: Nanos,
     /// When those who wait for somebody who is gone hear of it.
     pub detection: Nanos,
     /// What a write is.
@@ -62,6 +66,8 @@ impl Default for Model {
             pair_cache: 450,
             loopback: 200,
             jitter_percent: 40,
+            stall_percent: 0,
+            stall: 20_000,
             detection: 1_000_000,
             writes: Writes::Single,
             write_gap: 1000,

@@ -1,0 +1,377 @@
+//! The orderings and the fence, under the C11 model: a local and a remote thread, the real
+//! queue, Peterson's lock and CPU access. The card is an agent that acts at once, in order;
+//! its compare-and-swap is a load and a store.
+
+use std::future::Future;
+use std::num::NonZeroU32;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use loom::sync::atomic::{fence, AtomicU64};
+use loom::sync::{Arc, Mutex};
+
+use alock::access::Access;
+use alock::local::{Gone, Local};
+use alock::lock::{acquire, release, try_acquire};
+use alock::ptr::{Descriptor, LockPtr, NodeId, Place, Ptr};
+use alock::remote::{Remote, Verbs};
+use alock::word::{Memory, Word};
+
+struct LoomWord(AtomicU64);
+
+impl Word for LoomWord {
+    fn load_acquire(&self) -> u64 {
+        self.0.load(Acquire)
+    }
+    fn store_relaxed(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+    fn store_release(&self, value: u64) {
+        self.0.store(value, Release);
+    }
+    fn swap(&self, new: u64) -> u64 {
+        self.0.swap(new, AcqRel)
+    }
+    fn cmpxchg(&self, old: u64, new: u64) -> bool {
+        self.0.compare_exchange(old, new, AcqRel, Relaxed).is_ok()
+    }
+}
+
+/// Node 0's memory: the lock, descriptors, and the data that it protects. (Descriptors of
+/// remote threads lie here too: where they lie makes no difference to the model.)
+struct Shared {
+    words: Vec<LoomWord>,
+    data: UnsafeCell<u64>,
+    /// One atomic operation of the card at a time.
+    card: Mutex<()>,
+}
+
+const LOCK: LockPtr = LockPtr(line(0));
+
+const fn line(number: u64) -> Ptr {
+    match Ptr::new(NodeId(0), number * 64) {
+        Some(ptr) => ptr,
+        None => panic!(),
+    }
+}
+
+impl Shared {
+    fn new(descriptors: usize) -> Self {
+        let word = |_| LoomWord(AtomicU64::new(0));
+        Self {
+            words: (0..8 * (descriptors + 1)).map(word).collect(),
+            data: UnsafeCell::new(0),
+            card: Mutex::new(()),
+        }
+    }
+
+    /// What the lock protects: loom says if another one is inside.
+    fn section(&self) {
+        self.data.with_mut(|data| {
+            // SAFETY: loom tells if this is not the only access.
+            unsafe { *data += 1 }
+        });
+    }
+}
+
+impl Memory for Shared {
+    type Word = LoomWord;
+    fn word(&self, offset: u64) -> &LoomWord {
+        // Three words of a line are used.
+        &self.words[offset as usize / 8]
+    }
+    fn smp_mb(&self) {
+        fence(SeqCst);
+    }
+    fn smp_mb_after_rmw(&self) {
+        fence(SeqCst);
+    }
+    fn pause(&self, _: u32) -> bool {
+        loom::thread::yield_now();
+        true
+    }
+}
+
+struct LoomCard<'a>(&'a Shared);
+
+impl Verbs for LoomCard<'_> {
+    type Fault = Gone;
+    async fn cas(&self, at: Place, old: u64, new: u64) -> Result<u64, Gone> {
+        let _one = self.0.card.lock().unwrap();
+        let word = self.0.word(at.offset());
+        let found = word.load_acquire();
+        if found == old {
+            word.store_release(new);
+        }
+        // Complete: everybody sees it before what this thread does next.
+        fence(SeqCst);
+        Ok(found)
+    }
+    async fn write(&self, to: Place, value: u64) -> Result<(), Gone> {
+        self.0.word(to.offset()).store_release(value);
+        Ok(())
+    }
+    async fn read(&self, lock: LockPtr) -> Result<[u64; 3], Gone> {
+        Ok([0, 1, 2].map(|i| self.0.word(lock.0.word(i).offset()).load_acquire()))
+    }
+    async fn write_and_read(&self, to: Place, value: u64, lock: LockPtr) -> Result<[u64; 3], Gone> {
+        self.write(to, value).await?;
+        // One queue pair: the write is executed before the read.
+        fence(SeqCst);
+        self.read(lock).await
+    }
+    fn load(&self, place: Place) -> u64 {
+        self.0.word(place.offset()).load_acquire()
+    }
+    fn store(&self, place: Place, value: u64, known: bool) {
+        let word = self.0.word(place.offset());
+        if known {
+            word.store_release(value);
+        } else {
+            word.store_relaxed(value);
+        }
+    }
+    fn is_own(&self, _: Place) -> bool {
+        true
+    }
+    async fn wait(&self, turn: u32) -> Result<(), Gone> {
+        if self.0.pause(turn) {
+            Ok(())
+        } else {
+            Err(Gone)
+        }
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        // Who returns has paused.
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+    }
+}
+
+fn once<A: Access<Fault = Gone>>(
+    shared: &Shared,
+    access: &A,
+    mine: u64,
+    budget: u32,
+    tries: bool,
+) -> bool {
+    let (mine, budget) = (Descriptor(line(mine)), NonZeroU32::new(budget).unwrap());
+    block_on(async {
+        let held = if tries {
+            try_acquire(access, LOCK, mine, budget).await?
+        } else {
+            acquire(access, LOCK, mine, budget, &mut || true).await?
+        };
+        let Some(held) = held else { return Ok(false) };
+        shared.section();
+        release(access, LOCK, mine, held).await?;
+        Ok::<_, Gone>(true)
+    })
+    .unwrap()
+}
+
+#[derive(Clone, Copy)]
+struct Given {
+    remote: bool,
+    rounds: usize,
+    tries: bool,
+}
+
+const LOCAL: Given = Given {
+    remote: false,
+    rounds: 1,
+    tries: false,
+};
+const REMOTE: Given = Given {
+    remote: true,
+    ..LOCAL
+};
+
+/// Every execution of these threads; one of them is the model's own.
+fn search(threads: &'static [Given], preemptions: Option<usize>) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.max_branches = 10_000;
+    let executions = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let counted = executions.clone();
+    builder.check(move || {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let shared = Arc::new(Shared::new(threads.len()));
+        let run = |number: usize, shared: &Shared| {
+            let given = threads[number];
+            let mut entered = 0;
+            for _ in 0..given.rounds {
+                let mine = number as u64 + 1;
+                entered += u64::from(if given.remote {
+                    once(
+                        shared,
+                        &Remote::new(&LoomCard(shared)),
+                        mine,
+                        1,
+                        given.tries,
+                    )
+                } else {
+                    once(shared, &Local::new(shared), mine, 1, given.tries)
+                });
+            }
+            entered
+        };
+        let others: Vec<_> = (1..threads.len())
+            .map(|number| {
+                let shared = shared.clone();
+                loom::thread::spawn(move || run(number, &shared))
+            })
+            .collect();
+        let mut entered = run(0, &shared);
+        for other in others {
+            entered += other.join().unwrap();
+        }
+        shared.data.with(|data| {
+            // SAFETY: the other threads are no more.
+            assert_eq!(unsafe { *data }, entered);
+        });
+        let left = |cohort| shared.word(LOCK.tail(cohort).offset()).load_acquire();
+        assert_eq!(left(alock::ptr::Cohort::Local), 0);
+        assert_eq!(left(alock::ptr::Cohort::Remote), 0);
+    });
+    println!(
+        "search {} threads: {} executions",
+        threads.len(),
+        executions.load(std::sync::atomic::Ordering::Relaxed)
+    );
+}
+
+#[test]
+fn model_local_and_remote() {
+    search(&[LOCAL, REMOTE], None);
+}
+
+#[test]
+fn model_local_and_remote_twice() {
+    search(&[Given { rounds: 2, ..LOCAL }, REMOTE], Some(3));
+}
+
+#[test]
+fn model_two_locals() {
+    search(&[LOCAL, LOCAL], None);
+}
+
+#[test]
+fn model_two_remotes() {
+    search(&[REMOTE, REMOTE], None);
+}
+
+type Waiting = std::pin::Pin<Box<dyn Future<Output = Result<(), Gone>>>>;
+
+/// One acquisition as a future of its own, which can go from thread to thread.
+fn waiting(shared: &Arc<Shared>, remote: bool, mine: u64) -> Waiting {
+    let shared = shared.clone();
+    let (mine, budget) = (Descriptor(line(mine)), NonZeroU32::MIN);
+    async fn turn<A: Access<Fault = Gone>>(
+        shared: &Shared,
+        access: &A,
+        mine: Descriptor,
+        budget: NonZeroU32,
+    ) -> Result<(), Gone> {
+        let held = acquire(access, LOCK, mine, budget, &mut || true).await?;
+        shared.section();
+        release(access, LOCK, mine, held.unwrap()).await
+    }
+    Box::pin(async move {
+        if remote {
+            turn(&shared, &Remote::new(&LoomCard(&shared)), mine, budget).await
+        } else {
+            turn(&shared, &Local::new(&*shared), mine, budget).await
+        }
+    })
+}
+
+/// The first holds the lock, the second waits behind it; then the third comes from the
+/// other cohort, and the first hands over with a budget of 0.
+fn search_handover(remote: bool) {
+    loom::model(move || {
+        let shared = Arc::new(Shared::new(3));
+        let first = Descriptor(line(1));
+        let held = block_on(async {
+            let budget = NonZeroU32::MIN;
+            if remote {
+                let card = LoomCard(&shared);
+                acquire(&Remote::new(&card), LOCK, first, budget, &mut || true).await
+            } else {
+                acquire(&Local::new(&*shared), LOCK, first, budget, &mut || true).await
+            }
+        });
+        let held = held.unwrap().unwrap();
+        let mut second = waiting(&shared, remote, 2);
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        let second = Sent(second);
+        let second = loom::thread::spawn(move || block_on(second.into_inner()).unwrap());
+        let third = {
+            let shared = shared.clone();
+            loom::thread::spawn(move || block_on(waiting(&shared, !remote, 3)).unwrap())
+        };
+        shared.section();
+        block_on(async {
+            if remote {
+                release(&Remote::new(&LoomCard(&shared)), LOCK, first, held).await
+            } else {
+                release(&Local::new(&*shared), LOCK, first, held).await
+            }
+        })
+        .unwrap();
+        second.join().unwrap();
+        third.join().unwrap();
+        // SAFETY: the other threads are no more.
+        shared.data.with(|data| assert_eq!(unsafe { *data }, 3));
+    });
+}
+
+/// A future whose parts are all loom's, or plain.
+struct Sent(Waiting);
+
+impl Sent {
+    fn into_inner(self) -> Waiting {
+        self.0
+    }
+}
+
+// SAFETY: it holds an Arc of `Shared`, which threads share, and numbers.
+unsafe impl Send for Sent {}
+
+#[test]
+fn model_handed_over_locally() {
+    search_handover(false);
+}
+
+// Three that spin are beyond loom (it takes their spinning for a livelock): the
+// simulation has them.
+
+const LOCAL_TRIES: Given = Given {
+    tries: true,
+    ..LOCAL
+};
+const REMOTE_TRIES: Given = Given {
+    tries: true,
+    ..REMOTE
+};
+
+#[test]
+fn model_a_local_that_tries() {
+    search(&[LOCAL_TRIES, REMOTE], None);
+    search(&[LOCAL_TRIES, LOCAL], None);
+}
+
+#[test]
+fn model_a_remote_that_tries() {
+    search(&[LOCAL, REMOTE_TRIES], None);
+    search(&[REMOTE, REMOTE_TRIES], None);
+}
