@@ -219,7 +219,7 @@ mod tests {
         // Any mixture of the bytes of two pointers is not null ...
         for mask in 0..=255_u64 {
             let bytes = (0..8)
-                .map(|i| ((mask >> i) & 1) * 0xff << (8 * i))
+                .map(|i| (((mask >> i) & 1) * 0xff) << (8 * i))
                 .sum::<u64>();
             assert!(!Ptr::is_null_in((a & bytes) | (b & !bytes)));
             // ... and one of a pointer's and null's is what its lowest byte is.
