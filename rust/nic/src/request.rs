@@ -6,7 +6,7 @@ use crate::ring::MAX_WORDS;
 use crate::verbs::Verb;
 use crate::{Error, Remote, Writes};
 
-/// An operation on a word of the peer's memory, for [`QueuePair::post_list`].
+/// An operation on a word of the peer's memory, for [`post_list`](crate::QueuePair::post_list).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     pub(crate) remote: Remote,
