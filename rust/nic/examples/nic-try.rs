@@ -11,7 +11,9 @@
 //! -d, --device NAME   -x, --gid-index N   --operations N (1000)
 //! ```
 
-use nic::{Endpoint, Error, Memory, Nic, Options, QueuePair, Region, Remote, Request, Status};
+use nic::{
+    Endpoint, Error, Memory, Nic, Options, QueuePair, Region, Remote, Request, Status, Writes,
+};
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -145,8 +147,14 @@ fn check(region: &Region, operations: u64) -> Result<()> {
 
 /// Two queue pairs of one device, connected.
 fn pair(nic: &Nic) -> Result<(QueuePair, QueuePair)> {
+    pair_that_writes(nic, nic.writes()?)
+}
+
+/// The first of them writes as `writes` says.
+fn pair_that_writes(nic: &Nic, writes: Writes) -> Result<(QueuePair, QueuePair)> {
     let (mut a, mut b) = (nic.queue_pair()?, nic.queue_pair()?);
-    a.connect(&b.endpoint().clone())?;
+    let peer = b.endpoint().clone();
+    a.connect(&Endpoint { writes, ..peer })?;
     b.connect(&a.endpoint().clone())?;
     Ok((a, b))
 }
@@ -155,7 +163,20 @@ fn loopback(nic: &Nic, operations: u64) -> Result<()> {
     let region = nic.register(Memory::new(4096)?)?;
     let (mut a, _b) = pair(nic)?;
     exercise(&mut a, region.remote(0), operations)?;
-    check(&region, operations)
+    check(&region, operations)?;
+    // Nobody reads while it writes, so that a write that tears is right, too.
+    let (mut a, _b) = pair_that_writes(nic, Writes::Plain)?;
+    for i in 0..operations {
+        a.post_list(
+            i,
+            &[
+                Request::write(region.remote(8), !i),
+                Request::read(region.remote(8), 1),
+            ],
+        )?;
+        expect("plain write", a.wait()?.value(), !i)?;
+    }
+    Ok(())
 }
 
 /// That `result` is an operation's failure: its status and id.

@@ -100,7 +100,7 @@ fn choose(addresses: &[Address], asked: Option<u8>) -> Option<Address> {
     ipv4.or_else(|| at(0))
 }
 
-/// An RDMA device, opened. What is made of it keeps it open.
+/// An RDMA device, opened; for all threads. What is made of it keeps it open.
 pub struct Nic {
     pd: Arc<ProtectionDomain>,
     context: Arc<DeviceContext>,
@@ -379,6 +379,13 @@ mod tests {
 
     fn ipv4(last: u8) -> [u8; 16] {
         Ipv4Addr::new(10, 0, 0, last).to_ipv6_mapped().octets()
+    }
+
+    #[test]
+    fn a_device_is_for_all_threads() {
+        fn is_shared<T: Send + Sync>() {}
+        is_shared::<Nic>();
+        is_shared::<Region>();
     }
 
     #[test]

@@ -35,6 +35,8 @@ const SLOT: usize = 8 * MAX_WORDS;
 pub struct QueuePair {
     wire: Wire,
     ring: Ring,
+    /// What is being posted; here so that posting allocates nothing.
+    works: Vec<Work>,
     mine: Endpoint,
     peer: Option<Peer>,
     path: Path,
@@ -95,6 +97,7 @@ impl QueuePair {
         Ok(QueuePair {
             wire,
             ring: Ring::new(depth),
+            works: Vec::with_capacity(depth as usize),
             mine,
             peer: None,
             path: nic.path(),
@@ -245,34 +248,26 @@ impl QueuePair {
                 depth: self.ring.depth(),
             });
         }
-        let mut one = None;
-        let mut many = Vec::new();
+        self.works.clear();
         for (i, request) in requests.iter().enumerate() {
             let words = request.words();
             let Some(number) = self.ring.push(Pending { id, words }) else {
                 // There was room for all of them.
                 break;
             };
-            let work = Work {
+            self.works.push(Work {
                 number,
                 remote: request.remote,
                 verb: request.verb(writes),
                 offset: SLOT * self.ring.slot(number),
                 fence: request.fence,
                 signalled: i + 1 == requests.len(),
-            };
-            if requests.len() == 1 {
-                one = Some(work);
-            } else {
-                many.push(work);
-            }
+            });
         }
-        let works = match &one {
-            Some(work) => std::slice::from_ref(work),
-            None if many.is_empty() => return Ok(()),
-            None => &many[..],
-        };
-        self.wire.post(works).map_err(|error| {
+        if self.works.is_empty() {
+            return Ok(());
+        }
+        self.wire.post(&self.works).map_err(|error| {
             self.failed = true;
             Error::verbs(&self.path.device, "post")(error)
         })
