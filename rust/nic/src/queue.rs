@@ -20,6 +20,10 @@ use std::sync::atomic::Ordering;
 /// A slot is as long as the longest result.
 const SLOT: usize = 8 * MAX_WORDS;
 
+/// Polls before a wait gives the CPU up between them: longer than a network card takes,
+/// shorter than soft-RoCE, whose other half may need this CPU.
+const SPINS: u64 = 200;
+
 /// A reliable connection to one peer, with a completion queue of its own.
 ///
 /// Operations are carried out by the peer in the order in which they are posted, and
@@ -41,6 +45,9 @@ pub struct QueuePair {
     peer: Option<Peer>,
     path: Path,
     failed: bool,
+    /// Whether those that are out may never complete: the device did not take them, or
+    /// completes others.
+    lost: bool,
     _one_thread: PhantomData<Cell<()>>,
 }
 
@@ -102,6 +109,7 @@ impl QueuePair {
             peer: None,
             path: nic.path(),
             failed: false,
+            lost: false,
             _one_thread: PhantomData,
         })
     }
@@ -269,6 +277,7 @@ impl QueuePair {
         }
         self.wire.post(&self.works).map_err(|error| {
             self.failed = true;
+            self.lost = true;
             Error::verbs(&self.path.device, "post")(error)
         })
     }
@@ -302,6 +311,7 @@ impl QueuePair {
         let slot = self.ring.slot(number);
         let Some(Pending { id, words }) = self.ring.complete(number) else {
             self.failed = true;
+            self.lost = true;
             return Err(Error::Stray {
                 device: self.path.device.clone(),
                 number,
@@ -310,12 +320,8 @@ impl QueuePair {
         let status = Status::from_raw(status);
         if status != Status::SUCCESS {
             self.failed = true;
-            let peer = self.peer.as_ref().map(|peer| peer.name.clone());
-            return Err(Error::Completion {
-                status,
-                peer: peer.unwrap_or_default(),
-                id,
-            });
+            let peer = self.peer_name();
+            return Err(Error::Completion { status, peer, id });
         }
         let results = self.wire.results();
         // The device's store is before its completion, which the library has read with a
@@ -324,12 +330,13 @@ impl QueuePair {
         Ok(Some(Completion::new(id, words, word)))
     }
 
-    /// The next operation to complete: polls, and lets other threads run after each
-    /// thousand of misses. The options' `timeout` and `retries` bound it.
+    /// The next operation to complete: polls, and after some microseconds lets other
+    /// threads run between. The options' `timeout` and `retries` bound it.
     ///
     /// # Errors
     ///
-    /// As [`QueuePair::poll`], and [`Error::Idle`] when nothing is out.
+    /// As [`QueuePair::poll`], and [`Error::Idle`] when nothing is out, [`Error::Failed`]
+    /// when what is out may never complete.
     pub fn wait(&mut self) -> Result<Completion, Error> {
         for misses in 1u64.. {
             if let Some(completion) = self.poll()? {
@@ -338,13 +345,25 @@ impl QueuePair {
             if self.ring.outstanding() == 0 {
                 break;
             }
-            if misses % 1000 == 0 {
+            if self.lost {
+                return Err(Error::Failed {
+                    peer: self.peer_name(),
+                });
+            }
+            if misses > SPINS {
                 std::thread::yield_now();
             } else {
                 std::hint::spin_loop();
             }
         }
         Err(Error::Idle)
+    }
+
+    fn peer_name(&self) -> String {
+        self.peer
+            .as_ref()
+            .map(|peer| peer.name.clone())
+            .unwrap_or_default()
     }
 
     /// The work requests that were ever posted here, not signalled ones and failed ones
