@@ -20,6 +20,8 @@
 //! Algorithm 4 is `peterson`; each is written once, over [`access::Access`].
 
 pub mod access;
+#[cfg(feature = "verbs")]
+pub mod cluster;
 pub mod local;
 pub mod lock;
 mod peterson;

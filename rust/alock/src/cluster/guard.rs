@@ -1,0 +1,297 @@
+//! Locks as a program takes them.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use super::node::Kind;
+use super::thread::{block_on, Thread};
+use super::{Error, Reason};
+use crate::local::{Gone, Local};
+use crate::lock::{acquire, release, try_acquire, Held};
+use crate::ptr::{Cohort, Descriptor, LockPtr, Place};
+use crate::remote::{Remote, Verbs};
+use crate::rivals;
+use crate::word::{Memory, Word};
+
+/// A lock that is held. Released when it is dropped, also while a panic unwinds.
+#[must_use = "it is released at once otherwise"]
+pub struct Guard<'t> {
+    thread: &'t Thread,
+    lock: LockPtr,
+    mine: Descriptor,
+    /// `None` when it was released.
+    held: Option<Had>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Had {
+    ALock(Held),
+    Spin,
+    Mcs,
+}
+
+impl fmt::Debug for Guard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard").field("lock", &self.lock).finish_non_exhaustive()
+    }
+}
+
+/// A lock that was asked for and is waited for by looking now and then.
+///
+/// To drop it waits for the lock and releases it: behind a predecessor a thread cannot leave
+/// the queue.
+#[must_use = "it is waited for when it is dropped"]
+pub struct Request<'t> {
+    future: Option<Waiting<'t>>,
+}
+
+type Waiting<'t> = Pin<Box<dyn Future<Output = Result<Option<Guard<'t>>, Error>> + 't>>;
+
+enum Patience {
+    Forever,
+    Until(Instant),
+    None,
+}
+
+impl Thread {
+    /// Acquires the lock `key` and waits as long as it takes. Promises and costs: see
+    /// [`crate::lock::acquire`]. With more than one lock at once, their order is the
+    /// caller's.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] and [`Error::Nic`] when a node is gone; [`Error::OutOfRange`] for a
+    /// key that there is not, or when the thread holds as many locks as it may.
+    pub fn lock(&self, key: u64) -> Result<Guard<'_>, Error> {
+        match block_on(self.acquire(key, Patience::Forever))? {
+            Some(guard) => Ok(guard),
+            // It never gives up.
+            None => unreachable!("a wait without end has ended"),
+        }
+    }
+
+    /// Acquires it if that needs no waiting for others; `None` otherwise.
+    ///
+    /// # Errors
+    /// As [`Thread::lock`]. [`Error::Mismatch`] for locks of another kind than ALock.
+    pub fn try_lock(&self, key: u64) -> Result<Option<Guard<'_>>, Error> {
+        block_on(self.acquire(key, Patience::None))
+    }
+
+    /// Acquires it, or gives up at the deadline **where that is possible**: while the other
+    /// cohort has the lock and this thread is first of its own. Behind a predecessor of its
+    /// own cohort it waits for its turn, also beyond the deadline, and gives up then if it
+    /// would have to wait on.
+    ///
+    /// # Errors
+    /// As [`Thread::try_lock`].
+    pub fn lock_until(&self, key: u64, deadline: Instant) -> Result<Option<Guard<'_>>, Error> {
+        block_on(self.acquire(key, Patience::Until(deadline)))
+    }
+
+    /// Asks for the lock, and returns; [`Request::check`] says whether it is there. Nothing
+    /// happens between two checks but what others do.
+    pub fn post(&self, key: u64) -> Request<'_> {
+        Request { future: Some(Box::pin(self.acquire(key, Patience::Forever))) }
+    }
+
+    fn find(&self, key: u64) -> Result<LockPtr, Error> {
+        let geometry = &self.node.0.geometry;
+        let locks = u64::from(geometry.locks);
+        let found = (key < self.node.keys())
+            .then(|| geometry.lock((key / locks) as u16, (key % locks) as u32));
+        found.flatten().ok_or(Error::OutOfRange {
+            what: "the key",
+            is: key,
+            least: 0,
+            most: self.node.keys() - 1,
+        })
+    }
+
+    async fn acquire(&self, key: u64, patience: Patience) -> Result<Option<Guard<'_>>, Error> {
+        let it = &*self.node.0;
+        it.rendezvous.health.check()?;
+        let lock = self.find(key)?;
+        let kind = it.geometry.kind;
+        if kind != Kind::ALock && !matches!(patience, Patience::Forever) {
+            return Err(Error::Mismatch(format!("{kind:?} cannot be tried")));
+        }
+        let mine = self.take()?;
+        // After an error somebody may know of the descriptor: it is not used again.
+        let held = match (kind, lock.cohort(self.rank())) {
+            (Kind::ALock, Cohort::Local) => {
+                let found = self.compete(&Local::new(it), lock, mine, &patience).await;
+                match found {
+                    Ok(held) => held.map(Had::ALock),
+                    Err(Gone) => return Err(self.gone()),
+                }
+            }
+            (Kind::ALock, Cohort::Remote) => {
+                let held = self.compete(&Remote::new(self), lock, mine, &patience).await?;
+                held.map(Had::ALock)
+            }
+            (Kind::RdmaSpin, _) => {
+                rivals::spin_lock(self, lock.tail(Cohort::Remote)).await?;
+                Some(Had::Spin)
+            }
+            (Kind::RdmaMcs, _) => {
+                rivals::mcs_lock(self, lock, mine).await?;
+                Some(Had::Mcs)
+            }
+        };
+        if held.is_none() {
+            self.give_back(mine);
+            return Ok(None);
+        }
+        Ok(Some(Guard { thread: self, lock, mine, held }))
+    }
+
+    async fn compete<A: crate::access::Access>(
+        &self,
+        access: &A,
+        lock: LockPtr,
+        mine: Descriptor,
+        patience: &Patience,
+    ) -> Result<Option<Held>, A::Fault> {
+        let budgets = &self.node.0.budgets;
+        let budget = match A::COHORT {
+            Cohort::Local => budgets.local,
+            Cohort::Remote => budgets.remote,
+        };
+        match *patience {
+            Patience::None => try_acquire(access, lock, mine, budget).await,
+            Patience::Forever => acquire(access, lock, mine, budget, &mut || true).await,
+            Patience::Until(deadline) => {
+                let mut goes_on = || Instant::now() < deadline;
+                acquire(access, lock, mine, budget, &mut goes_on).await
+            }
+        }
+    }
+
+    fn rank(&self) -> crate::ptr::NodeId {
+        crate::ptr::NodeId(self.node.0.rendezvous.rank())
+    }
+
+    /// Why a local wait ended.
+    fn gone(&self) -> Error {
+        let found = self.node.0.rendezvous.health.check();
+        found.err().unwrap_or(Error::Lost { node: self.rank().0, why: "unknown" })
+    }
+}
+
+impl<'t> Guard<'t> {
+    fn place(&self, word: u32) -> Result<Place, Error> {
+        let geometry = &self.thread.node.0.geometry;
+        let place = (word < geometry.words).then(|| geometry.data(self.lock, word));
+        place.flatten().ok_or(Error::OutOfRange {
+            what: "the word",
+            is: word.into(),
+            least: 0,
+            most: u64::from(geometry.words) - 1,
+        })
+    }
+
+    /// Reads a word of the data: a load, or a verb.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] where there is no such word; [`Error::Nic`].
+    pub fn load(&self, word: u32) -> Result<u64, Error> {
+        let place = self.place(word)?;
+        if self.thread.is_own(place) {
+            return Ok(self.thread.node.0.word(place.offset()).load_acquire());
+        }
+        block_on(self.thread.get(place))
+    }
+
+    /// Writes a word of the data: a store, or a verb that is complete afterwards.
+    ///
+    /// # Errors
+    /// As [`Guard::load`].
+    pub fn store(&mut self, word: u32, value: u64) -> Result<(), Error> {
+        let place = self.place(word)?;
+        if self.thread.is_own(place) {
+            self.thread.node.0.word(place.offset()).store_release(value);
+            return Ok(());
+        }
+        block_on(self.thread.write(place, value))
+    }
+
+    /// Releases it; to drop it does the same, without a word.
+    ///
+    /// # Errors
+    /// [`Error::Nic`] and [`Error::Lost`]: then nobody may get it any more.
+    pub fn unlock(mut self) -> Result<(), Error> {
+        self.release()
+    }
+
+    fn release(&mut self) -> Result<(), Error> {
+        let Some(held) = self.held.take() else { return Ok(()) };
+        let (thread, lock, mine) = (self.thread, self.lock, self.mine);
+        let it = &*thread.node.0;
+        match held {
+            Had::ALock(held) if lock.cohort(thread.rank()) == Cohort::Local => {
+                let released = block_on(release(&Local::new(it), lock, mine, held));
+                released.map_err(|Gone| thread.gone())?;
+            }
+            Had::ALock(held) => block_on(release(&Remote::new(thread), lock, mine, held))?,
+            Had::Spin => block_on(rivals::spin_unlock(thread, lock.tail(Cohort::Remote)))?,
+            Had::Mcs => block_on(rivals::mcs_unlock(thread, lock, mine))?,
+        }
+        thread.give_back(mine);
+        Ok(())
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if self.release().is_err() {
+            // Nobody gets it: all are to know.
+            let rendezvous = &self.thread.node.0.rendezvous;
+            rendezvous.report(rendezvous.rank(), Reason::Failed);
+        }
+    }
+}
+
+impl<'t> Request<'t> {
+    /// Looks once: the guard, or nothing yet. After an error or a guard it is over.
+    ///
+    /// # Errors
+    /// As [`Thread::lock`].
+    pub fn check(&mut self) -> Result<Option<Guard<'t>>, Error> {
+        let Some(future) = &mut self.future else { return Ok(None) };
+        match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Pending => Ok(None),
+            Poll::Ready(result) => {
+                self.future = None;
+                result
+            }
+        }
+    }
+
+    /// Whether it is over.
+    pub fn is_over(&self) -> bool {
+        self.future.is_none()
+    }
+
+    /// Waits for it.
+    ///
+    /// # Errors
+    /// As [`Thread::lock`].
+    pub fn wait(mut self) -> Result<Option<Guard<'t>>, Error> {
+        match self.future.take() {
+            Some(future) => block_on(future),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        if let Some(future) = self.future.take() {
+            // The guard releases it; an error has been reported.
+            drop(block_on(future));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Real clusters: nodes with a table of locks each, over verbs.
+//!
+//! ```text
+//! Rendezvous::join   who is there (TCP)
+//! Node::attach       a node's memory, registered; the others' addresses and keys
+//! Node::thread       a thread's queue pairs and descriptors
+//! Thread::lock       a guard; released when it is dropped, also in a panic
+//! ```
+//!
+//! **When somebody is gone.** A node that dies or whose link fails is found by its silence
+//! at the rendezvous or by a verb that fails. From then on every waiting call of every node
+//! returns [`Error::Lost`] in bounded time (`Settings::silence`, or a verb's retries), and
+//! so does every new one: nobody is granted a lock that another may hold. What a holder
+//! does under a lock that it has goes on. There is no recovery yet.
+
+mod guard;
+mod node;
+mod rendezvous;
+mod thread;
+mod wire;
+
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+pub use guard::{Guard, Request};
+pub use node::{Kind, Node, Settings};
+pub use rendezvous::{Rendezvous, VERSION};
+pub use thread::Thread;
+
+/// What can go wrong. Each says it in one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A node does not answer any more, or said that it ends.
+    #[error("node {node} is lost: {why}; no lock is granted any more")]
+    Lost {
+        /// Which.
+        node: u16,
+        /// How this was found.
+        why: &'static str,
+    },
+    /// The device refuses, or an operation failed.
+    #[error(transparent)]
+    Nic(#[from] nic::Error),
+    /// A setting is out of its range.
+    #[error("{what} is {is}, of {least} to {most}")]
+    OutOfRange {
+        /// Which one.
+        what: &'static str,
+        /// What it was set to.
+        is: u64,
+        /// The least that it may be.
+        least: u64,
+        /// The most that it may be.
+        most: u64,
+    },
+    /// The nodes do not belong together.
+    #[error("the nodes do not fit: {0}")]
+    Mismatch(String),
+    /// The rendezvous failed.
+    #[error("rendezvous: {what}")]
+    Rendezvous {
+        /// What was to be done.
+        what: String,
+        /// Why it was not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Whether all are there. Written once.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    /// 0, or the node and the reason's number.
+    lost: AtomicU32,
+}
+
+const REASONS: [&str; 4] = [
+    "its connection to the rendezvous ended",
+    "it was silent for too long",
+    "a verb to it failed",
+    "a thread failed while it held or waited for a lock",
+];
+
+/// How it was found that a node is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) enum Reason {
+    Ended = 0,
+    Silent = 1,
+    Verb = 2,
+    Failed = 3,
+}
+
+impl Health {
+    /// The first report counts.
+    pub(crate) fn report(&self, node: u16, reason: Reason) {
+        let lost = 1 << 31 | (reason as u32) << 16 | u32::from(node);
+        // Nothing else is published by it.
+        let _ = self
+            .lost
+            .compare_exchange(0, lost, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self.lost.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            lost => Err(Error::Lost {
+                node: lost as u16,
+                why: REASONS[(lost >> 16 & 3) as usize],
+            }),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! A thread of a node: its queue pairs and its descriptors.
+
+use std::cell::{Cell, RefCell};
+use std::future::{poll_fn, Future};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use nic::{Completion, QueuePair, Request};
+
+use super::node::Node;
+use super::Error;
+use crate::local::once;
+use crate::ptr::{Descriptor, LockPtr, Place};
+use crate::remote::Verbs;
+use crate::word::{Memory, Word};
+
+/// What a thread of a node takes locks with. It may go to another thread of the process, but
+/// is used by one at a time.
+pub struct Thread {
+    pub(crate) node: Node,
+    /// By node; the own one's is the loopback of those locks that need it.
+    pairs: RefCell<Vec<Option<QueuePair>>>,
+    /// The loopback's other end.
+    _other_end: Option<QueuePair>,
+    next: Cell<u64>,
+    /// What has completed while another one was asked for.
+    done: RefCell<Vec<Completion>>,
+    /// Whose completion nobody waits for any more.
+    forgotten: RefCell<Vec<u64>>,
+    /// Descriptors that nobody knows of.
+    free: RefCell<Vec<Descriptor>>,
+}
+
+/// An operation that was posted.
+struct Posted<'t> {
+    thread: &'t Thread,
+    node: u16,
+    id: u64,
+    over: bool,
+}
+
+impl Drop for Posted<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.thread.forgotten.borrow_mut().push(self.id);
+        }
+    }
+}
+
+impl Thread {
+    pub(crate) fn new(
+        node: Node,
+        number: u16,
+        pairs: Vec<Option<QueuePair>>,
+        other_end: Option<QueuePair>,
+    ) -> Self {
+        let rank = node.0.rendezvous.rank();
+        let geometry = node.0.geometry;
+        let free = (0..geometry.held)
+            .filter_map(|which| geometry.descriptor(rank, number, which))
+            .collect();
+        Self {
+            pairs: RefCell::new(pairs),
+            _other_end: other_end,
+            next: Cell::new(0),
+            done: RefCell::default(),
+            forgotten: RefCell::default(),
+            free: RefCell::new(free),
+            node,
+        }
+    }
+
+    /// How many work requests this thread has posted.
+    pub fn work_requests(&self) -> u64 {
+        let pairs = self.pairs.borrow();
+        pairs.iter().flatten().map(QueuePair::posted).sum()
+    }
+
+    /// How many queue pairs it has.
+    pub fn queue_pairs(&self) -> usize {
+        let pairs = self.pairs.borrow();
+        pairs.iter().flatten().count() + usize::from(self._other_end.is_some())
+    }
+
+    /// A descriptor that is in no queue.
+    pub(crate) fn take(&self) -> Result<Descriptor, Error> {
+        let held = u64::from(self.node.0.geometry.held);
+        self.free.borrow_mut().pop().ok_or(Error::OutOfRange {
+            what: "the number of locks that a thread holds or waits for",
+            is: held + 1,
+            least: 0,
+            most: held,
+        })
+    }
+
+    /// Nobody knows of it any more.
+    pub(crate) fn give_back(&self, descriptor: Descriptor) {
+        self.free.borrow_mut().push(descriptor);
+    }
+
+    async fn verb(&self, node: u16, requests: &[Request]) -> Result<Completion, Error> {
+        let id = self.next.get();
+        self.next.set(id + 1);
+        if let Some(pair) = &mut self.pairs.borrow_mut()[usize::from(node)] {
+            let posted = pair.post_list(id, requests);
+            posted.map_err(|error| self.node.0.lost(node, error))?;
+        } else {
+            // A lock of the own node, by verbs: no kind that needs it has come here.
+            return Err(Error::Mismatch(format!("no queue pair to node {node}")));
+        }
+        let mut posted = Posted { thread: self, node, id, over: false };
+        poll_fn(|_| posted.poll()).await
+    }
+
+    fn read_word(&self, at: Place) -> Request {
+        Request::read(self.node.0.remote(at), 1)
+    }
+
+    /// Reads a word of another node.
+    pub(crate) async fn get(&self, from: Place) -> Result<u64, Error> {
+        let request = self.read_word(from);
+        Ok(self.verb(from.node().0, &[request]).await?.value())
+    }
+
+    fn words(completion: &Completion) -> [u64; LockPtr::WORDS as usize] {
+        let mut words = [0; LockPtr::WORDS as usize];
+        for (word, value) in words.iter_mut().zip(completion.values()) {
+            *word = *value;
+        }
+        words
+    }
+
+    fn look(&self, lock: LockPtr) -> Request {
+        let place = lock.0.word(0);
+        Request::read(self.node.0.remote(place), LockPtr::WORDS.into())
+    }
+}
+
+impl Posted<'_> {
+    /// One look.
+    fn poll(&mut self) -> Poll<Result<Completion, Error>> {
+        let thread = self.thread;
+        let mut done = thread.done.borrow_mut();
+        if let Some(found) = done.iter().position(|done| done.id == self.id) {
+            self.over = true;
+            return Poll::Ready(Ok(done.swap_remove(found)));
+        }
+        let mut pairs = thread.pairs.borrow_mut();
+        let Some(pair) = &mut pairs[usize::from(self.node)] else {
+            return Poll::Pending;
+        };
+        match pair.poll() {
+            Ok(Some(completion)) if completion.id == self.id => {
+                self.over = true;
+                Poll::Ready(Ok(completion))
+            }
+            Ok(Some(completion)) => {
+                let mut forgotten = thread.forgotten.borrow_mut();
+                match forgotten.iter().position(|&id| id == completion.id) {
+                    Some(found) => drop(forgotten.swap_remove(found)),
+                    None => done.push(completion),
+                }
+                Poll::Pending
+            }
+            Ok(None) => Poll::Pending,
+            Err(error) => {
+                self.over = true;
+                Poll::Ready(Err(thread.node.0.lost(self.node, error)))
+            }
+        }
+    }
+}
+
+impl Verbs for Thread {
+    type Fault = Error;
+
+    async fn cas(&self, at: Place, old: u64, new: u64) -> Result<u64, Error> {
+        let request = Request::cas(self.node.0.remote(at), old, new);
+        Ok(self.verb(at.node().0, &[request]).await?.value())
+    }
+
+    async fn write(&self, to: Place, value: u64) -> Result<(), Error> {
+        let request = Request::write(self.node.0.remote(to), value);
+        self.verb(to.node().0, &[request]).await.map(drop)
+    }
+
+    async fn read(&self, lock: LockPtr) -> Result<[u64; 3], Error> {
+        let request = self.look(lock);
+        Ok(Self::words(&self.verb(lock.0.node().0, &[request]).await?))
+    }
+
+    async fn write_and_read(
+        &self,
+        to: Place,
+        value: u64,
+        lock: LockPtr,
+    ) -> Result<[u64; 3], Error> {
+        let write = Request::write(self.node.0.remote(to), value);
+        // One queue pair executes a write before a read that was posted after it.
+        let requests = [write, self.look(lock)];
+        Ok(Self::words(&self.verb(lock.0.node().0, &requests).await?))
+    }
+
+    fn load(&self, place: Place) -> u64 {
+        self.node.0.word(place.offset()).load_acquire()
+    }
+
+    fn store(&self, place: Place, value: u64, known: bool) {
+        let word = self.node.0.word(place.offset());
+        if known {
+            word.store_release(value);
+        } else {
+            word.store_relaxed(value);
+        }
+    }
+
+    fn is_own(&self, place: Place) -> bool {
+        place.node().0 == self.node.0.rendezvous.rank()
+    }
+
+    async fn wait(&self, _turn: u32) -> Result<(), Error> {
+        self.node.0.rendezvous.health.check()?;
+        once().await;
+        Ok(())
+    }
+}
+
+/// Looks so often before it lets other threads run.
+const LOOKS: u32 = 64;
+
+/// Polls until it is ready.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    let mut looks = 0;
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+        if looks < LOOKS {
+            looks += 1;
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
+    }
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! Tries a device: compare-and-swaps, writes and reads of a peer's words, every value
+//! checked.
+//!
+//! ```text
+//! nic-try [OPTION...] serve ADDRESS     # 0.0.0.0:7471: waits for one peer
+//! nic-try [OPTION...] connect ADDRESS   # the peer, by TCP
+//! nic-try [OPTION...] loopback          # both in this process, on one device
+//! nic-try [OPTION...] faults            # loopback: what fails, and how it is told
+//! -d, --device NAME   -x, --gid-index N   --operations N (1000)
+//! ```
+
+use nic::{
+    Endpoint, Error, Memory, Nic, Options, QueuePair, Region, Remote, Request, Status, Writes,
+};
+use serde::{de::DeserializeOwned, Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::Ordering::Acquire;
+use std::time::Instant;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const USAGE: &str = "usage: nic-try [-d DEVICE] [-x GID-INDEX] [--operations N] serve ADDRESS|connect ADDRESS|loopback|faults";
+
+/// What a peer says of itself, as a line of JSON.
+#[derive(Serialize, Deserialize)]
+struct Hello {
+    endpoint: Endpoint,
+    words: Remote,
+}
+
+fn say<T: Serialize>(stream: &mut BufReader<TcpStream>, value: &T) -> Result<()> {
+    let line = serde_json::to_string(value)? + "\n";
+    Ok(stream.get_mut().write_all(line.as_bytes())?)
+}
+
+fn hear<T: DeserializeOwned>(stream: &mut BufReader<TcpStream>) -> Result<T> {
+    let mut line = String::new();
+    stream.read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+fn expect<T: PartialEq + std::fmt::Debug>(what: &str, seen: T, expected: T) -> Result<()> {
+    if seen == expected {
+        return Ok(());
+    }
+    Err(format!("{what}: {seen:?}, not {expected:?}").into())
+}
+
+/// Connects to whoever is at the other end of `stream`; both are connected once it returns.
+fn meet(
+    nic: &Nic,
+    region: &Region,
+    stream: TcpStream,
+) -> Result<(QueuePair, Remote, BufReader<TcpStream>)> {
+    let mut stream = BufReader::new(stream);
+    let mut queue = nic.queue_pair()?;
+    let endpoint = queue.endpoint().clone();
+    let words = region.remote(0);
+    say(&mut stream, &Hello { endpoint, words })?;
+    let peer: Hello = hear(&mut stream)?;
+    queue.connect(&peer.endpoint)?;
+    say(&mut stream, &true)?;
+    hear::<bool>(&mut stream)?;
+    println!("connected: {} to {}", queue.endpoint(), peer.endpoint);
+    Ok((queue, peer.words, stream))
+}
+
+fn median(mut times: Vec<u64>) -> u64 {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or(0)
+}
+
+/// Runs `one` `operations` times; prints its name and the median of its times.
+fn timed(what: &str, operations: u64, mut one: impl FnMut(u64) -> Result<()>) -> Result<()> {
+    let mut times = Vec::new();
+    for i in 0..operations {
+        let start = Instant::now();
+        one(i)?;
+        times.push(u64::try_from(start.elapsed().as_nanos())?);
+    }
+    println!("{what}: {} ns (median of {operations})", median(times));
+    Ok(())
+}
+
+/// Word 0 is compared and swapped from 0 to `operations`, word 1 written.
+fn exercise(queue: &mut QueuePair, words: Remote, operations: u64) -> Result<()> {
+    let before = queue.posted();
+    let (counter, mark) = (words, words.at(8));
+    timed("compare-and-swap", operations, |i| {
+        queue.post_cas(i, counter, i, i + 1)?;
+        let done = queue.wait()?;
+        expect("compare-and-swap", (done.id, done.values()), (i, &[i][..]))
+    })?;
+    timed("compare-and-swap that fails", operations, |i| {
+        queue.post_cas(i, counter, u64::MAX, 0)?;
+        expect(
+            "compare-and-swap that fails",
+            queue.wait()?.value(),
+            operations,
+        )
+    })?;
+    timed("write", operations, |i| {
+        queue.post_write(i, mark, !i)?;
+        let done = queue.wait()?;
+        expect("write", (done.id, done.values()), (i, &[][..]))
+    })?;
+    timed("read", operations, |i| {
+        queue.post_read(i, words, 2)?;
+        let expected = [operations, !(operations - 1)];
+        expect("read", queue.wait()?.values(), &expected[..])
+    })?;
+    timed("write and read, one doorbell", operations, |i| {
+        let pair = [Request::write(mark, i + 1), Request::read(mark, 1)];
+        queue.post_list(i, &pair)?;
+        let done = queue.wait()?;
+        expect(
+            "write and read",
+            (done.id, done.values()),
+            (i, &[i + 1][..]),
+        )
+    })?;
+    timed(
+        "compare-and-swap and fenced write, one doorbell",
+        operations,
+        |i| {
+            let pair = [
+                Request::cas(mark, operations, 7),
+                Request::write(mark, operations).fenced(),
+            ];
+            queue.post_list(i, &pair)?;
+            expect("compare-and-swap and fenced write", queue.wait()?.id, i)
+        },
+    )?;
+    println!("work requests: {}", queue.posted() - before);
+    expect("work requests", queue.posted() - before, 8 * operations)?;
+    expect("operations out", queue.outstanding(), 0)
+}
+
+/// What `exercise` leaves, as the CPU sees it.
+fn check(region: &Region, operations: u64) -> Result<()> {
+    expect("word 0", region.memory().word(0).load(Acquire), operations)?;
+    expect("word 1", region.memory().word(8).load(Acquire), operations)
+}
+
+/// Two queue pairs of one device, connected.
+fn pair(nic: &Nic) -> Result<(QueuePair, QueuePair)> {
+    pair_that_writes(nic, nic.writes()?)
+}
+
+/// The first of them writes as `writes` says.
+fn pair_that_writes(nic: &Nic, writes: Writes) -> Result<(QueuePair, QueuePair)> {
+    let (mut a, mut b) = (nic.queue_pair()?, nic.queue_pair()?);
+    let peer = b.endpoint().clone();
+    a.connect(&Endpoint { writes, ..peer })?;
+    b.connect(&a.endpoint().clone())?;
+    Ok((a, b))
+}
+
+fn loopback(nic: &Nic, operations: u64) -> Result<()> {
+    let region = nic.register(Memory::new(4096)?)?;
+    let (mut a, _b) = pair(nic)?;
+    exercise(&mut a, region.remote(0), operations)?;
+    check(&region, operations)?;
+    // Nobody reads while it writes, so that a write that tears is right, too.
+    let (mut a, _b) = pair_that_writes(nic, Writes::Plain)?;
+    for i in 0..operations {
+        a.post_list(
+            i,
+            &[
+                Request::write(region.remote(8), !i),
+                Request::read(region.remote(8), 1),
+            ],
+        )?;
+        expect("plain write", a.wait()?.value(), !i)?;
+    }
+    Ok(())
+}
+
+/// That `result` is an operation's failure: its status and id.
+fn failure<T: std::fmt::Debug>(result: std::result::Result<T, Error>) -> Result<(Status, u64)> {
+    match result {
+        Err(Error::Completion { status, peer, id }) => {
+            println!("operation {id} at {peer}: {status}");
+            Ok((status, id))
+        }
+        other => Err(format!("no failed completion: {other:?}").into()),
+    }
+}
+
+fn faults(options: &Options) -> Result<()> {
+    // 17 ms and one retry: nobody is waited for long.
+    let options = Options {
+        timeout: 12,
+        retries: 1,
+        ..options.clone()
+    };
+    let nic = Nic::open(&options)?;
+    let region = nic.register(Memory::new(4096)?)?;
+    let word = region.remote(0);
+
+    let (mut a, b) = pair(&nic)?;
+    let wrong = Remote {
+        rkey: word.rkey ^ 0xff,
+        ..word
+    };
+    a.post_read(1, wrong, 1)?;
+    a.post_read(2, word, 1)?;
+    expect(
+        "a wrong key",
+        failure(a.wait())?,
+        (Status::REMOTE_ACCESS, 1),
+    )?;
+    expect("the one after", failure(a.wait())?, (Status::FLUSHED, 2))?;
+    let refused = a.post_read(3, word, 1);
+    expect(
+        "a failed one",
+        matches!(refused, Err(Error::Failed { .. })),
+        true,
+    )?;
+    drop((a, b));
+
+    let (mut a, _b) = pair(&nic)?;
+    a.post_list(4, &[Request::write(wrong, 1), Request::read(word, 1)])?;
+    expect("not signalled", failure(a.wait())?.0, Status::REMOTE_ACCESS)?;
+    expect(
+        "the signalled one",
+        failure(a.wait())?,
+        (Status::FLUSHED, 4),
+    )?;
+    expect("nothing out", matches!(a.wait(), Err(Error::Idle)), true)?;
+
+    let (mut a, b) = pair(&nic)?;
+    let past = word.at(region.len() as u64);
+    a.post_cas(5, past, 0, 1)?;
+    expect(
+        "past the end",
+        failure(a.wait())?,
+        (Status::REMOTE_ACCESS, 5),
+    )?;
+    drop((a, b));
+
+    let (mut a, b) = pair(&nic)?;
+    drop(b);
+    a.post_write(6, word, 1)?;
+    expect(
+        "nobody there",
+        failure(a.wait())?,
+        (Status::RETRIES_EXCEEDED, 6),
+    )?;
+
+    let (mut a, _b) = pair(&nic)?;
+    for id in 0..u64::from(options.depth) {
+        a.post_read(id, word, 8)?;
+    }
+    let full = a.post_read(99, word, 8);
+    expect("full", matches!(full, Err(Error::Full { .. })), true)?;
+    let again = a.connect(&a.endpoint().clone());
+    expect(
+        "connected twice",
+        matches!(again, Err(Error::Connected { .. })),
+        true,
+    )?;
+    // With operations out.
+    drop(a);
+
+    let gid = Nic::open(&Options {
+        gid_index: Some(250),
+        ..options.clone()
+    });
+    println!("{}", gid.err().ok_or("there is a GID 250")?);
+    let device = Nic::open(&Options {
+        device: Some("none".into()),
+        ..options
+    });
+    println!("{}", device.err().ok_or("there is a device \"none\"")?);
+    Ok(())
+}
+
+fn run() -> Result<()> {
+    let mut options = Options::default();
+    let mut operations = 1000;
+    let mut rest = Vec::new();
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or(USAGE);
+        match &arg[..] {
+            "-d" | "--device" => options.device = Some(value()?),
+            "-x" | "--gid-index" => options.gid_index = Some(value()?.parse()?),
+            "--operations" => operations = value()?.parse()?,
+            _ => rest.push(arg),
+        }
+    }
+    let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
+    if rest[..] == ["faults"] {
+        return faults(&options);
+    }
+    let nic = Nic::open(&options)?;
+    println!("{nic:?}: writes are {:?}", nic.writes()?);
+    match rest[..] {
+        ["loopback"] => loopback(&nic, operations)?,
+        ["serve", address] => {
+            let listener = TcpListener::bind(address)?;
+            println!("listening at {}", listener.local_addr()?);
+            let region = nic.register(Memory::new(4096)?)?;
+            let (_queue, _, mut stream) = meet(&nic, &region, listener.accept()?.0)?;
+            let operations = hear(&mut stream)?;
+            let checked = check(&region, operations);
+            say(&mut stream, &checked.is_ok())?;
+            checked?;
+        }
+        ["connect", address] => {
+            let region = nic.register(Memory::new(4096)?)?;
+            let (mut queue, words, mut stream) = meet(&nic, &region, TcpStream::connect(address)?)?;
+            exercise(&mut queue, words, operations)?;
+            say(&mut stream, &operations)?;
+            expect(
+                "what the peer's CPU sees is right",
+                hear(&mut stream)?,
+                true,
+            )?;
+        }
+        _ => return Err(USAGE.into()),
+    }
+    println!("every value was right");
+    Ok(())
+}
+
+fn main() -> std::process::ExitCode {
+    let Err(error) = run() else {
+        return std::process::ExitCode::SUCCESS;
+    };
+    eprint!("nic-try: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        eprint!(": {error}");
+        cause = error.source();
+    }
+    eprintln!();
+    std::process::ExitCode::FAILURE
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! An operation before it is posted, and after.
+
+use crate::ring::MAX_WORDS;
+use crate::verbs::Verb;
+use crate::{Error, Remote, Writes};
+
+/// An operation on a word of the peer's memory, for [`post_list`](crate::QueuePair::post_list).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    pub(crate) remote: Remote,
+    kind: Kind,
+    pub(crate) fence: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Cas { old: u64, new: u64 },
+    Read { words: usize },
+    Write { value: u64 },
+}
+
+impl Request {
+    /// Compare-and-swap: `new` if the word is `old`. Its result is the word as it was.
+    ///
+    /// Atomic with others through the same device, and with single writes; not with the
+    /// CPU's read-modify-writes. One that fails writes nothing.
+    #[must_use]
+    pub fn cas(remote: Remote, old: u64, new: u64) -> Request {
+        Request::new(remote, Kind::Cas { old, new })
+    }
+
+    /// Reads `words` words, 1 to [`MAX_WORDS`]. Soft-RoCE copies bytes: a word read while
+    /// it changes may come torn there.
+    #[must_use]
+    pub fn read(remote: Remote, words: usize) -> Request {
+        Request::new(remote, Kind::Read { words })
+    }
+
+    /// Writes a word so that no reader there sees a part of it ([`Writes`]). It has no
+    /// result; once it completes, the peer's CPU sees it.
+    #[must_use]
+    pub fn write(remote: Remote, value: u64) -> Request {
+        Request::new(remote, Kind::Write { value })
+    }
+
+    /// The same, sent only once the reads and compare-and-swaps before it on this queue
+    /// pair have their answers (`IBV_SEND_FENCE`). The peer carries out a queue pair's
+    /// operations in their order anyway.
+    #[must_use]
+    pub fn fenced(mut self) -> Request {
+        self.fence = true;
+        self
+    }
+
+    fn new(remote: Remote, kind: Kind) -> Request {
+        Request {
+            remote,
+            kind,
+            fence: false,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.remote.addr % 8 != 0 {
+            return Err(Error::Unaligned(self.remote.addr));
+        }
+        match self.kind {
+            Kind::Read { words } if words == 0 || words > MAX_WORDS => Err(Error::Words(words)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn words(&self) -> usize {
+        match self.kind {
+            Kind::Cas { .. } => 1,
+            Kind::Read { words } => words,
+            Kind::Write { .. } => 0,
+        }
+    }
+
+    pub(crate) fn verb(&self, writes: Writes) -> Verb {
+        match (self.kind, writes) {
+            (Kind::Cas { old, new }, _) => Verb::Cas { old, new },
+            (Kind::Read { words }, _) => Verb::Read { words },
+            (Kind::Write { value }, Writes::Atomic) => Verb::AtomicWrite { value },
+            (Kind::Write { value }, Writes::Plain) => Verb::PlainWrite { value },
+        }
+    }
+}
+
+/// An operation that succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// As it was posted.
+    pub id: u64,
+    words: [u64; MAX_WORDS],
+    len: usize,
+}
+
+impl Completion {
+    /// One of `len` words, at most [`MAX_WORDS`], that `word` says.
+    pub(crate) fn new(id: u64, len: usize, word: impl Fn(usize) -> u64) -> Completion {
+        let mut words = [0; MAX_WORDS];
+        for (i, place) in words[..len].iter_mut().enumerate() {
+            *place = word(i);
+        }
+        Completion { id, words, len }
+    }
+
+    /// The words that came: one of a compare-and-swap, none of a write.
+    #[must_use]
+    pub fn values(&self) -> &[u64] {
+        &self.words[..self.len]
+    }
+
+    /// The first of the words; 0 where none came.
+    #[must_use]
+    pub fn value(&self) -> u64 {
+        self.words[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REMOTE: Remote = Remote {
+        addr: 4096,
+        rkey: 1,
+    };
+
+    #[test]
+    fn what_no_device_takes_is_refused_before() {
+        assert!(matches!(
+            Request::read(REMOTE, 0).check(),
+            Err(Error::Words(0))
+        ));
+        assert!(matches!(
+            Request::read(REMOTE, 9).check(),
+            Err(Error::Words(9))
+        ));
+        assert!(Request::read(REMOTE, 8).check().is_ok());
+        for request in [
+            Request::cas(REMOTE.at(4), 0, 1),
+            Request::read(REMOTE.at(4), 1),
+            Request::write(REMOTE.at(4), 1),
+        ] {
+            assert!(matches!(request.check(), Err(Error::Unaligned(4100))));
+        }
+    }
+
+    #[test]
+    fn a_write_is_the_verb_that_the_memory_takes() {
+        let write = Request::write(REMOTE, 7);
+        assert!(matches!(
+            write.verb(Writes::Atomic),
+            Verb::AtomicWrite { value: 7 }
+        ));
+        assert!(matches!(
+            write.verb(Writes::Plain),
+            Verb::PlainWrite { value: 7 }
+        ));
+        assert!(matches!(
+            Request::read(REMOTE, 2).verb(Writes::Plain),
+            Verb::Read { words: 2 }
+        ));
+    }
+
+    #[test]
+    fn a_completion_has_as_many_values_as_came() {
+        let read = Completion::new(5, 2, |i| 10 + i as u64);
+        assert_eq!(
+            (read.id, read.value(), read.values()),
+            (5, 10, &[10, 11][..])
+        );
+        let write = Completion::new(6, 0, |_| 9);
+        assert_eq!((write.value(), write.values()), (0, &[][..]));
+    }
+
+    #[test]
+    fn a_fence_is_asked_for() {
+        assert!(!Request::cas(REMOTE, 0, 1).fence);
+        assert!(Request::cas(REMOTE, 0, 1).fenced().fence);
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! Which operations are out, and whose slot a result comes to.
+
+/// The words that one read brings at most: a cache line.
+pub const MAX_WORDS: usize = 8;
+
+/// What a completion says of the operation that it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Pending {
+    /// The caller's name for it.
+    pub(crate) id: u64,
+    /// The words that its slot then holds.
+    pub(crate) words: usize,
+}
+
+/// The operations that are out, oldest first.
+///
+/// Each has a number, in the order of posting, which is its work request's `wr_id`; the
+/// slot of number n is n modulo the depth. A reliable connection ends operations in that
+/// order, so a completion ends all before it as well (those not signalled).
+///
+/// # Invariants
+///
+/// `done <= posted`, and `posted - done` is at most the depth: no two that are out have
+/// one slot.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    pending: Vec<Pending>,
+    done: u64,
+    posted: u64,
+}
+
+impl Ring {
+    /// A ring for `depth` operations, at least one.
+    pub(crate) fn new(depth: u32) -> Ring {
+        let depth = usize::try_from(depth.max(1)).unwrap_or(1);
+        Ring {
+            pending: vec![Pending::default(); depth],
+            done: 0,
+            posted: 0,
+        }
+    }
+
+    pub(crate) fn depth(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// How many were ever posted: work requests, not doorbells.
+    pub(crate) fn posted(&self) -> u64 {
+        self.posted
+    }
+
+    pub(crate) fn outstanding(&self) -> usize {
+        // At most the depth, which is a usize.
+        (self.posted - self.done) as usize
+    }
+
+    pub(crate) fn has_room(&self, count: usize) -> bool {
+        count <= self.depth() - self.outstanding()
+    }
+
+    pub(crate) fn slot(&self, number: u64) -> usize {
+        // Less than the depth.
+        (number % self.depth() as u64) as usize
+    }
+
+    /// Takes one more in and says its number; `None` when the ring is full.
+    pub(crate) fn push(&mut self, pending: Pending) -> Option<u64> {
+        if !self.has_room(1) {
+            return None;
+        }
+        let number = self.posted;
+        let slot = self.slot(number);
+        self.pending[slot] = pending;
+        self.posted += 1;
+        Some(number)
+    }
+
+    /// Ends the operation `number` and all before it; `None` when it is not out.
+    pub(crate) fn complete(&mut self, number: u64) -> Option<Pending> {
+        if number < self.done || number >= self.posted {
+            return None;
+        }
+        self.done = number + 1;
+        Some(self.pending[self.slot(number)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(id: u64) -> Pending {
+        Pending { id, words: 1 }
+    }
+
+    #[test]
+    fn a_full_ring_takes_no_more() {
+        let mut ring = Ring::new(2);
+        assert_eq!(ring.push(of(10)), Some(0));
+        assert_eq!(ring.push(of(11)), Some(1));
+        assert_eq!(ring.push(of(12)), None);
+        assert_eq!(ring.posted(), 2);
+        assert_eq!(ring.complete(0), Some(of(10)));
+        assert_eq!(ring.push(of(12)), Some(2));
+        assert_eq!(ring.outstanding(), 2);
+    }
+
+    #[test]
+    fn a_completion_ends_the_unsignalled_before_it() {
+        let mut ring = Ring::new(4);
+        for id in 0..3 {
+            ring.push(of(id));
+        }
+        assert_eq!(ring.complete(1), Some(of(1)));
+        assert_eq!(ring.outstanding(), 1);
+        assert_eq!(ring.complete(0), None);
+        assert_eq!(ring.complete(2), Some(of(2)));
+        assert_eq!(ring.outstanding(), 0);
+    }
+
+    #[test]
+    fn a_completion_of_nothing_is_none() {
+        let mut ring = Ring::new(4);
+        assert_eq!(ring.complete(0), None);
+        ring.push(of(1));
+        assert_eq!(ring.complete(1), None);
+        assert_eq!(ring.complete(u64::MAX), None);
+        assert_eq!(ring.complete(0), Some(of(1)));
+        assert_eq!(ring.complete(0), None);
+    }
+
+    #[test]
+    fn those_out_have_slots_of_their_own() {
+        // Each step posts until it is full or ends some, in all ways that a small
+        // counter spells.
+        for way in 0u32..1 << 12 {
+            let mut ring = Ring::new(3);
+            for step in 0..12 {
+                if (way >> step) & 1 == 0 {
+                    ring.push(of(ring.posted()));
+                } else if ring.outstanding() > 0 {
+                    let last = ring.posted() - 1;
+                    assert_eq!(ring.complete(last), Some(of(last)));
+                }
+                let out = ring.posted() - ring.outstanding() as u64..ring.posted();
+                let mut slots: Vec<usize> = out.map(|number| ring.slot(number)).collect();
+                let all = slots.len();
+                slots.sort_unstable();
+                slots.dedup();
+                assert_eq!(slots.len(), all);
+            }
+        }
+    }
+
+    #[test]
+    fn a_ring_of_none_is_one_of_one() {
+        assert_eq!(Ring::new(0).depth(), 1);
+    }
+}
