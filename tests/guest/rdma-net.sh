@@ -34,6 +34,7 @@ as_node() {
 }
 
 address() { echo "10.77.0.$(($1 + 1))"; }
+gid() { printf '0000:0000:0000:0000:0000:ffff:0a4d:%04x\n' $(($1 + 1)); }
 
 # gid_index I : the index of node I's GID that holds its IPv4 address; fails without.
 gid_index() {
@@ -43,7 +44,7 @@ gid_index() {
 			grep -qx "$1" "/sys/class/infiniband/rxe$NODE/ports/1/gids/$i" && echo $i && exit
 			i=$((i + 1))
 		done
-		exit 1' sh "0000:0000:0000:0000:0000:ffff:0a4d:$(printf '%04x' $(($1 + 1)))" 2>/dev/null
+		exit 1' sh "$(gid "$1")" 2>/dev/null
 }
 
 load_modules() {
@@ -53,14 +54,26 @@ load_modules() {
 	done </modules/ORDER
 }
 
-# rdma_start : once, before the first node.
-rdma_start() {
+start_system() {
 	mkdir -p /dev/pts /dev/shm
 	mount -t devpts devpts /dev/pts && mount -t tmpfs shm /dev/shm && hostname guest &&
-		load_modules &&
+		load_modules && ip link set lo up
+}
+
+# rdma_start : once, before the first node.
+rdma_start() {
+	start_system &&
 		# Refused as soon as there is another namespace.
 		rdma system set netns $rdma_mode &&
-		ip link set lo up && ip link add br0 type bridge && ip link set br0 up
+		ip link add br0 type bridge && ip link set br0 up
+}
+
+# rdma_guest I : this guest is node I, by its NIC (boot --net), without namespaces.
+rdma_guest() {
+	start_system && echo 1 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6 &&
+		ip address add "$(address "$1")/24" dev eth0 && ip link set eth0 up &&
+		rdma link add "rxe$1" type rxe netdev eth0 &&
+		poll 10 grep -qx "$(gid "$1")" "/sys/class/infiniband/rxe$1/ports/1/gids/1"
 }
 
 add_node() {
