@@ -1,6 +1,6 @@
 # Sourced by the guest's jobs and by what they start (it comes to /rdma-net): nodes with
 # soft-RoCE. Node I is the network namespace nI: its end of a veth is eth0, with the
-# address 10.77.0.(I+1), its device rxeI (the names of devices are the whole kernel's).
+# address 10.77.0.(I+1), its device rxeI, the GID of that address the one of index 1.
 # The other end is portI, on the bridge br0 in the namespace of the start.
 # rdma_mode, set before the first rdma_net: with `exclusive` a node sees its own device
 # alone, as nodes do, but rdma_cm does not work (rxe keeps a device that moved from having
