@@ -1,0 +1,146 @@
+# alock-net.sh exclusive|shared : soft-RoCE between network namespaces of one guest: what
+# ALock's tests stand on. With `shared`, the connection manager too (see rdma-net.sh).
+# shellcheck source=tests/guest/tell.sh
+. /tell
+rdma_mode=$1
+# shellcheck source=tests/guest/rdma-net.sh
+. /rdma-net
+
+# listens NODE PORT : does a program of node NODE wait for connections?
+listens() { in_node "$1" grep -q ":$(printf '%04X' "$2") [0-9A-F]*:0000 0A " /proc/net/tcp /proc/net/tcp6; }
+manages() { in_node "$1" rdma resource show cm_id | grep -q "^link rxe$1/.* state LISTEN .*:$2 "; }
+ended() { ! kill -0 "$1" 2>/dev/null; }
+# counter NODE NAME : of its device; the start's namespace has it if that has the device.
+counter() {
+	file=/sys/class/infiniband/rxe$1/ports/1/hw_counters/$2
+	cat "$file" 2>/dev/null || in_node "$1" cat "$file"
+}
+
+# pair SERVER CLIENT PROGRAM... : both ends of PROGRAM, the one of node SERVER first,
+# which is ready as `$ready NODE PORT` says. What the client says is left in /tmp/client.
+ready=listens
+pair() {
+	server=$1 client=$2 rc=0
+	shift 2
+	as_node "$server" "$@" -d "rxe$server" >/tmp/server 2>&1 &
+	pid=$!
+	poll 20 $ready "$server" 18515 || { echo "no server: $(tail -n 3 /tmp/server)"; kill $pid; return 1; }
+	in_node "$client" timeout 60 "$@" -d "rxe$client" "$(address "$server")" >/tmp/client 2>&1 || rc=$?
+	[ $rc -eq 0 ] || { echo "exit $rc: $(tail -n 3 /tmp/client)"; kill $pid; return 1; }
+	wait $pid
+}
+
+# sees_devices I N : of N nodes.
+sees_devices() {
+	all=1
+	[ $rdma_mode = exclusive ] || all=$2
+	said=$(in_node "$1" ibv_devinfo -l)
+	[ "$(echo "$said" | grep -c 'rxe[0-9]')" -eq "$all" ] && echo "$said" | grep -q "\<rxe$1$" || {
+		echo "node $1: $said"
+		return 1
+	}
+	[ "$(gid_index "$1")" = 1 ] || { echo "node $1: GID index $(gid_index "$1")"; return 1; }
+}
+
+# nodes N : that many nodes, which see their devices and reach one another.
+nodes() {
+	rdma_net "$1" || return 1
+	i=0
+	while [ $i -lt "$1" ]; do
+		sees_devices $i $1 && reaches $i $((($i + 1) % $1)) || return 1
+		i=$((i + 1))
+	done
+}
+reaches() { in_node "$1" ping -q -c 1 -W 1 "$(address "$2")" >/dev/null; }
+
+pingpong() { pair "$1" "$2" ibv_rc_pingpong -e -g 1 -n 200; }
+
+# latency WHAT SERVER CLIENT [OPTION...]
+latency() {
+	what=$1 from=$2 to=$3
+	shift 3
+	pair "$from" "$to" ib_atomic_lat -A CMP_AND_SWAP -x 1 -n 1000 -F "$@" || return 1
+	micros=$(awk '$1 == 8 && $2 == 1000 { print "median " $5 " us, least " $3 " us" }' /tmp/client)
+	[ -n "$micros" ] || { echo "no figure: $(cat /tmp/client)"; return 1; }
+	echo "# CAS $what: $micros (1000 times)" >>/tmp/remarks
+}
+
+managed() {
+	ready=manages
+	latency "over the connection manager" 0 1 -R
+}
+
+# Bit 40 of the extended capabilities.
+atomic_write() {
+	flags=$(in_node 0 ibv_devinfo -v -d rxe0 | sed -n 's/.*device_cap_flags_ex:[^0-9]*\(0x[0-9A-Fa-f]*\).*/\1/p')
+	[ -n "$flags" ] || { echo "no device_cap_flags_ex"; return 1; }
+	echo "# device_cap_flags_ex $flags" >>/tmp/remarks
+	[ $(((flags >> 40) & 1)) -eq 1 ]
+}
+
+ranks() {
+	mpirun --allow-run-as-root --oversubscribe -n "$1" sh -c '. /rdma-net
+		in_node $OMPI_COMM_WORLD_RANK sh -c "echo \$NODE \$OMPI_COMM_WORLD_RANK/\$OMPI_COMM_WORLD_SIZE"' \
+		>/tmp/ranks 2>&1
+	rc=$?
+	[ $rc -eq 0 ] && grep -qx "0 0/$1" /tmp/ranks && grep -qx "$(($1 - 1)) $(($1 - 1))/$1" /tmp/ranks || {
+		echo "exit $rc: $(cat /tmp/ranks)"
+		return 1
+	}
+}
+
+more() { [ "$(counter "$1" "$2")" -gt "$3" ]; }
+retries() { [ $(($(counter 0 completer_retry_err) + $(counter 1 completer_retry_err))) -gt "$1" ]; }
+# The cable is out while a ping-pong runs: packets are sent again and none arrives. Then
+# it is in again, and the ping-pong comes to its end. (It asks for 7 retries, which rxe
+# takes for any number. With fewer it would fail.)
+cut_and_mend() {
+	before=$(counter 1 sent_pkts)
+	as_node 0 ibv_rc_pingpong -e -g 1 -n 800 -d rxe0 >/tmp/server 2>&1 &
+	server=$!
+	poll 20 listens 0 18515 || { echo "no server"; kill $server; return 1; }
+	as_node 1 ibv_rc_pingpong -e -g 1 -n 800 -d rxe1 "$(address 0)" >/tmp/client 2>&1 &
+	client=$!
+	stalls_and_ends && return
+	kill $client $server 2>/dev/null
+	mend 1
+	return 1
+}
+stalls_and_ends() {
+	poll 20 more 1 sent_pkts $((before + 100)) || { echo "nothing was sent: $(cat /tmp/client)"; return 1; }
+	! ended $client || { echo "it ended before the cut"; return 1; }
+	cut 1
+	! reaches 1 0 || { echo "still reached"; return 1; }
+	arrived=$(counter 0 rcvd_pkts)
+	again=$(($(counter 0 completer_retry_err) + $(counter 1 completer_retry_err)))
+	poll 20 retries $((again + 3)) || { echo "nothing is sent again"; return 1; }
+	[ "$(counter 0 rcvd_pkts)" -eq "$arrived" ] || { echo "packets arrive"; return 1; }
+	! ended $client && ! ended $server || { echo "it ended: $(tail -n 1 /tmp/client)"; return 1; }
+	mend 1 && poll 20 reaches 1 0 || { echo "not mended"; return 1; }
+	poll 60 ended $client && poll 10 ended $server && wait $client && wait $server || {
+		echo "not to its end: $(tail -n 1 /tmp/client)"
+		return 1
+	}
+}
+
+verdict "2 nodes" nodes 2
+if [ $rdma_mode = shared ]; then
+	verdict "CAS over the connection manager" managed
+	cat /tmp/remarks
+	finish
+fi
+verdict "4 nodes" nodes 4
+[ $failed -eq 0 ] || finish
+verdict "ping-pong between two nodes" pingpong 0 1
+verdict "ping-pong between two others" pingpong 3 2
+verdict "CAS across nodes" latency "across nodes" 0 1
+verdict "CAS over loopback" latency "over loopback" 0 0
+verdict "atomic write" atomic_write
+verdict "mpirun, 2 ranks" ranks 2
+verdict "mpirun, 4 ranks" ranks 4
+verdict "a cut stalls, and mended it goes on" cut_and_mend
+verdict "ping-pong after the cut" pingpong 0 1
+cat /tmp/remarks
+echo "# $(free -m | awk '$1 == "Mem:" { print $3 + $5 " MB of " $2 " used, " $7 " available" }')"
+echo "# $(uptime_s) s since the kernel's start"
+finish
