@@ -43,7 +43,7 @@ impl Default for Options {
             gid_index: None,
             port: 1,
             timeout: 18,
-            retries: 7,
+            retries: 6,
             depth: 16,
         }
     }

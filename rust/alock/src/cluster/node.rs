@@ -115,7 +115,7 @@ struct Card {
 pub struct Node(pub(crate) Arc<Shared>);
 
 pub(crate) struct Shared {
-    pub(crate) rendezvous: Rendezvous,
+    pub(crate) rendezvous: Arc<Rendezvous>,
     pub(crate) geometry: Geometry,
     pub(crate) budgets: Budgets,
     memory: Arc<Memory>,
@@ -134,7 +134,7 @@ impl Node {
     /// [`Error::Mismatch`] where settings differ, [`Error::OutOfRange`] for a setting that
     /// is too small or too large, [`Error::Nic`] for a device that is not there or cannot
     /// do what a lock needs (single eight-byte writes).
-    pub fn attach(rendezvous: Rendezvous, settings: &Settings) -> Result<Self, Error> {
+    pub fn attach(rendezvous: Arc<Rendezvous>, settings: &Settings) -> Result<Self, Error> {
         for (what, is, most) in [
             ("the number of locks", u64::from(settings.locks), 1 << 30),
             ("the words of a lock", u64::from(settings.words), 1 << 16),

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+
+//! `alock-bench`: ALock beside locks that need loopback, on the nodes of a cluster.
+//!
+//! Every node runs it. Each critical section changes a word that the lock protects; the end
+//! checks that none was lost.
+
+mod launch;
+mod point;
+mod report;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alock::cluster::{Error, Rendezvous};
+use clap::Parser;
+
+use launch::Place;
+use point::Set;
+
+/// ALock beside locks that need loopback, on the nodes of a cluster.
+///
+/// Start one a node, by mpirun, srun or hand; each finds its rank, the number of nodes and
+/// the address of rank 0 in its options or in what the launcher set.
+#[derive(Debug, Parser)]
+#[command(version, about, long_about)]
+struct Options {
+    /// This node's rank [default: the launcher's]
+    #[arg(long)]
+    rank: Option<u16>,
+    /// How many nodes there are [default: the launcher's]
+    #[arg(long)]
+    size: Option<u16>,
+    /// Where rank 0 listens, HOST:PORT [default: MASTER_ADDR:MASTER_PORT]
+    #[arg(long)]
+    rendezvous: Option<String>,
+    /// The RDMA device [default: the first]
+    #[arg(short, long)]
+    device: Option<String>,
+    /// The index of the device's address [default: the first of IPv4 and RoCE v2]
+    #[arg(short = 'x', long)]
+    gid_index: Option<u8>,
+    /// The device's port
+    #[arg(short, long, default_value_t = 1)]
+    port: u8,
+    #[command(flatten)]
+    set: Set,
+    /// After so many seconds of silence a node counts as lost
+    #[arg(long, default_value_t = 10)]
+    silence: u64,
+    /// Rank 0 writes raw.csv and summary.csv there
+    #[arg(long, default_value = ".")]
+    out: PathBuf,
+}
+
+fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+    let Place { rank, size, address } =
+        launch::place(options.rank, options.size, options.rendezvous.as_deref())?;
+    let silence = Duration::from_secs(options.silence.max(1));
+    let rendezvous = Rendezvous::join(&address, rank, size, Duration::from_secs(60), silence)?;
+    let rendezvous = Arc::new(rendezvous);
+    let nic = nic::Options {
+        device: options.device.clone(),
+        gid_index: options.gid_index,
+        port: options.port,
+        ..nic::Options::default()
+    };
+    let points = options.set.points(size)?;
+    let mut report = (rank == 0).then(|| report::Report::new(&options.out)).transpose()?;
+    for (number, (round, point)) in points.iter().enumerate() {
+        let found = point.run(&rendezvous, &nic, options.set.seed + *round)?;
+        if let Some(report) = &mut report {
+            report.add(*round, point, &found)?;
+            report::progress(number + 1, points.len(), point, &found);
+        }
+    }
+    if let Some(report) = report {
+        print!("{}", report.finish()?);
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("alock-bench: {error}");
+            let mut cause = error.source();
+            while let Some(why) = cause {
+                eprintln!("alock-bench: because: {why}");
+                cause = why.source();
+            }
+            // A lost node is told from a mistake in the options.
+            match error.downcast_ref::<Error>() {
+                Some(Error::Lost { .. }) => ExitCode::from(3),
+                _ => ExitCode::FAILURE,
+            }
+        }
+    }
+}
