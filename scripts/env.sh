@@ -25,12 +25,15 @@ die() {
 # digest FILE... : a short key of the files' contents and names.
 digest() { (cd "$top" && sha256sum "$@" | sha256sum | cut -c1-12); }
 
-# The crates of which the host's tests are made.
+# The crates of which the host's tests are made; and those that need the root named rdma.
 host_crates=(rust/locks rust/model rust/rlock rust/rlock-bench rust/alock)
+rdma_crates=(rust/alock-bench rust/nic)
+host_packages=(--workspace --exclude handover-alock-bench --exclude handover-nic)
+rdma_packages=(-p handover-nic -p handover-alock-bench -p handover-alock --features handover-alock/verbs)
 
 # host_digest : a key of what the host's tests are made from.
 host_digest() {
-	(cd "$top" && find Cargo.toml Cargo.lock "${host_crates[@]}" -type f | LC_ALL=C sort |
+	(cd "$top" && find Cargo.toml Cargo.lock "${host_crates[@]}" "${rdma_crates[@]}" -type f | LC_ALL=C sort |
 		xargs sha256sum | sha256sum | cut -c1-16)
 }
 

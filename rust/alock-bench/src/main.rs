@@ -47,6 +47,10 @@ struct Options {
     port: u8,
     #[command(flatten)]
     set: Set,
+    /// Run behind everything else (SCHED_IDLE). For software devices: theirs are kernel
+    /// threads, which otherwise wait until a program that never sleeps has used its slice
+    #[arg(long)]
+    behind: bool,
     /// After so many seconds of silence a node counts as lost
     #[arg(long, default_value_t = 10)]
     silence: u64,
@@ -55,9 +59,23 @@ struct Options {
     out: PathBuf,
 }
 
+/// This process' threads, those to come included, run when nothing else does.
+fn go_behind() -> std::io::Result<()> {
+    // SAFETY: zeroes are such a parameter, and the only one that this policy has.
+    let parameter: libc::sched_param = unsafe { std::mem::zeroed() };
+    // SAFETY: it lives through the call.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameter) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let Place { rank, size, address } =
         launch::place(options.rank, options.size, options.rendezvous.as_deref())?;
+    if options.behind {
+        go_behind()?;
+    }
     let silence = Duration::from_secs(options.silence.max(1));
     let rendezvous = Rendezvous::join(&address, rank, size, Duration::from_secs(60), silence)?;
     let rendezvous = Arc::new(rendezvous);

@@ -181,11 +181,11 @@ impl Point {
             ..Settings::default()
         };
         let node = Node::attach(Arc::clone(rendezvous), &settings)?;
-        let threads = node.threads()?;
+        let mut threads = node.threads()?;
         let start = Barrier::new(threads.len());
         let found = std::thread::scope(|scope| {
             let workers: Vec<_> = threads
-                .into_iter()
+                .iter_mut()
                 .enumerate()
                 .map(|(number, thread)| {
                     let (start, settings) = (&start, &settings);
@@ -202,8 +202,9 @@ impl Point {
             });
             ended.collect::<Result<Vec<_>, Error>>()
         })?;
-        // Nobody changes anything any more.
+        // Nobody changes anything any more, nor needs the other end of a queue pair.
         rendezvous.barrier()?;
+        drop(threads);
         let mut latency = histogram();
         for worker in &found {
             // Histograms of one kind.
@@ -245,7 +246,7 @@ impl Point {
     }
 
     /// A thread's part.
-    fn work(&self, thread: Thread, locks: u32, rank: u16, seed: u64) -> Result<Worked, Error> {
+    fn work(&self, thread: &mut Thread, locks: u32, rank: u16, seed: u64) -> Result<Worked, Error> {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let (locks, rank, nodes) = (u64::from(locks), u64::from(rank), u64::from(self.nodes));
         let mut latency = histogram();
@@ -266,7 +267,7 @@ impl Point {
             guard.store(0, value + 1)?;
             guard.unlock()?;
             now = Instant::now();
-            latency.saturating_record((now - began).as_nanos() as u64);
+            let _ = latency.record((now - began).as_nanos() as u64);
             operations += 1;
             if !self.think.is_zero() {
                 spend(self.think);

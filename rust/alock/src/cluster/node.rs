@@ -187,6 +187,9 @@ impl Node {
     /// nodes; where the kind of lock needs it, with its own node, too. To be called once, by
     /// all nodes.
     ///
+    /// A queue pair has two ends: a thread is to be kept until those of the same number at
+    /// the other nodes are through ([`Rendezvous::barrier`]), or they find this node lost.
+    ///
     /// # Errors
     /// [`Error::Nic`], and as [`Rendezvous::exchange`].
     pub fn threads(&self) -> Result<Vec<Thread>, Error> {
