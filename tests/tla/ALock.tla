@@ -58,7 +58,7 @@ variables
   nicNew = None,
   \* history, which no thread reads: who is in the queue and has not entered,
   \* oldest first; whether a leader has written victim and not entered; how
-  \* often the other cohort entered meanwhile
+  \* often the other cohort entered meanwhile (no further than one too many)
   order = [c \in Cohorts |-> <<>>],
   waits = [c \in Cohorts |-> FALSE],
   bypassed = [c \in Cohorts |-> 0];
@@ -133,7 +133,7 @@ begin
     order[Cohort(self)] := SelectSeq(order[Cohort(self)], LAMBDA t : t # self);
     bypassed := [c \in Cohorts |->
       IF c = Cohort(self) THEN 0
-      ELSE bypassed[c] + (IF waits[c] THEN 1 ELSE 0)];
+      ELSE bypassed[c] + (IF waits[c] /\ bypassed[c] <= Budget(Other(c)) THEN 1 ELSE 0)];
     waits[Cohort(self)] := FALSE;
   critical:
     skip;
