@@ -78,7 +78,7 @@ plugged_again() {
 	poll 60 begun || { echo "it did not begin: $(cat /tmp/errors-*)"; kill -9 $pids; return 1; }
 	cut 1
 	mend 1
-	ends 0 0 1
+	ends 0 0 1 || { cat /tmp/errors-1; cat /proc/uptime; in_node 0 rdma link; in_node 1 rdma link; dmesg | tail -n 5; return 1; }
 }
 
 launched() {

@@ -12,10 +12,25 @@ pub(crate) struct Place {
 
 /// What launchers set, in the order of preference: torchrun and Kubernetes' operators,
 /// Open MPI, PMIx and PMI, Slurm.
-const RANKS: [&str; 5] = ["RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
-const SIZES: [&str; 4] = ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"];
+const RANKS: [&str; 5] = [
+    "RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "SLURM_PROCID",
+];
+const SIZES: [&str; 4] = [
+    "WORLD_SIZE",
+    "OMPI_COMM_WORLD_SIZE",
+    "PMI_SIZE",
+    "SLURM_NTASKS",
+];
 
-fn number(what: &str, names: &[&str], get: &impl Fn(&str) -> Option<String>) -> Result<Option<u16>, String> {
+fn number(
+    what: &str,
+    names: &[&str],
+    get: &impl Fn(&str) -> Option<String>,
+) -> Result<Option<u16>, String> {
     for name in names {
         if let Some(text) = get(name) {
             let found = text.parse();
@@ -50,13 +65,22 @@ fn place_by(
         None => number("size", &SIZES, get)?,
     };
     let Some(rank) = rank else {
-        return Err(format!("which rank? give --rank, or set one of {}", RANKS.join(", ")));
+        return Err(format!(
+            "which rank? give --rank, or set one of {}",
+            RANKS.join(", ")
+        ));
     };
     let Some(size) = size else {
-        return Err(format!("how many nodes? give --size, or set one of {}", SIZES.join(", ")));
+        return Err(format!(
+            "how many nodes? give --size, or set one of {}",
+            SIZES.join(", ")
+        ));
     };
     if rank >= size {
-        return Err(format!("rank {rank} of {size} nodes: ranks are 0 to {}", size.max(1) - 1));
+        return Err(format!(
+            "rank {rank} of {size} nodes: ranks are 0 to {}",
+            size.max(1) - 1
+        ));
     }
     let address = match (address, get("MASTER_ADDR"), get("MASTER_PORT")) {
         (Some(address), ..) => address.to_owned(),
@@ -65,7 +89,11 @@ fn place_by(
         _ if size == 1 => "127.0.0.1:18550".to_owned(),
         _ => return Err("where is rank 0? give --rendezvous HOST:PORT, or set MASTER_ADDR".into()),
     };
-    Ok(Place { rank, size, address })
+    Ok(Place {
+        rank,
+        size,
+        address,
+    })
 }
 
 #[cfg(test)]
@@ -88,12 +116,31 @@ mod tests {
             ("SLURM_PROCID", "SLURM_NTASKS"),
         ] {
             let it = with(&[(rank, "1"), (size, "3"), ("MASTER_ADDR", "a")], None).unwrap();
-            assert_eq!(it, Place { rank: 1, size: 3, address: "a:18550".into() });
+            assert_eq!(
+                it,
+                Place {
+                    rank: 1,
+                    size: 3,
+                    address: "a:18550".into()
+                }
+            );
         }
         // An option comes first.
-        let set = [("RANK", "1"), ("WORLD_SIZE", "3"), ("MASTER_ADDR", "a"), ("MASTER_PORT", "7")];
+        let set = [
+            ("RANK", "1"),
+            ("WORLD_SIZE", "3"),
+            ("MASTER_ADDR", "a"),
+            ("MASTER_PORT", "7"),
+        ];
         let it = with(&set, Some(2)).unwrap();
-        assert_eq!(it, Place { rank: 2, size: 3, address: "a:7".into() });
+        assert_eq!(
+            it,
+            Place {
+                rank: 2,
+                size: 3,
+                address: "a:7".into()
+            }
+        );
     }
 
     #[test]

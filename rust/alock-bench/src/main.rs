@@ -71,8 +71,11 @@ fn go_behind() -> std::io::Result<()> {
 }
 
 fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
-    let Place { rank, size, address } =
-        launch::place(options.rank, options.size, options.rendezvous.as_deref())?;
+    let Place {
+        rank,
+        size,
+        address,
+    } = launch::place(options.rank, options.size, options.rendezvous.as_deref())?;
     if options.behind {
         go_behind()?;
     }
@@ -86,7 +89,9 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         ..nic::Options::default()
     };
     let points = options.set.points(size)?;
-    let mut report = (rank == 0).then(|| report::Report::new(&options.out)).transpose()?;
+    let mut report = (rank == 0)
+        .then(|| report::Report::new(&options.out))
+        .transpose()?;
     for (number, (round, point)) in points.iter().enumerate() {
         let found = point.run(&rendezvous, &nic, options.set.seed + *round)?;
         if let Some(report) = &mut report {
@@ -113,7 +118,7 @@ fn main() -> ExitCode {
             }
             // A lost node is told from a mistake in the options.
             match error.downcast_ref::<Error>() {
-                Some(Error::Lost { .. }) => ExitCode::from(3),
+                Some(Error::Lost { .. } | Error::Link { .. }) => ExitCode::from(3),
                 _ => ExitCode::FAILURE,
             }
         }

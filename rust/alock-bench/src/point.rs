@@ -104,11 +104,20 @@ impl Set {
     /// Everything that is to be run, in its order, with the number of its round.
     pub(crate) fn points(&self, nodes: u16) -> Result<Vec<(u64, Point)>, String> {
         for (what, good) in [
-            ("--locality is of 0 to 100", self.locality.iter().all(|&l| l <= 100)),
+            (
+                "--locality is of 0 to 100",
+                self.locality.iter().all(|&l| l <= 100),
+            ),
             ("--locks is at least 1", self.locks.iter().all(|&l| l >= 1)),
-            ("--threads is at least 1", self.threads.iter().all(|&t| t >= 1)),
+            (
+                "--threads is at least 1",
+                self.threads.iter().all(|&t| t >= 1),
+            ),
             ("--duration is at least 1", self.duration >= 1),
-            ("one node alone has --locality 100", nodes > 1 || self.locality == [100]),
+            (
+                "one node alone has --locality 100",
+                nodes > 1 || self.locality == [100],
+            ),
         ] {
             if !good {
                 return Err(what.into());
@@ -210,12 +219,19 @@ impl Point {
             // Histograms of one kind.
             let _ = latency.add(&worker.latency);
         }
-        let sum = (0..settings.locks).filter_map(|number| node.peek(number, 0)).sum();
+        let sum = (0..settings.locks)
+            .filter_map(|number| node.peek(number, 0))
+            .sum();
         let recorded = latency.iter_recorded();
         let mine = Part {
             by_thread: found.iter().map(|worker| worker.operations).collect(),
-            seconds: found.iter().map(|worker| worker.seconds).fold(0.0, f64::max),
-            latency: recorded.map(|it| (it.value_iterated_to(), it.count_at_value())).collect(),
+            seconds: found
+                .iter()
+                .map(|worker| worker.seconds)
+                .fold(0.0, f64::max),
+            latency: recorded
+                .map(|it| (it.value_iterated_to(), it.count_at_value()))
+                .collect(),
             work_requests: found.iter().map(|worker| worker.work_requests).sum(),
             queue_pairs: found.iter().map(|worker| worker.queue_pairs).sum(),
             sum,
@@ -241,7 +257,10 @@ impl Point {
             latency,
             work_requests: parts.iter().map(|part| part.work_requests).sum(),
             queue_pairs: parts.iter().map(|part| part.queue_pairs).sum(),
-            by_thread: parts.iter().flat_map(|part| part.by_thread.clone()).collect(),
+            by_thread: parts
+                .iter()
+                .flat_map(|part| part.by_thread.clone())
+                .collect(),
         })
     }
 
@@ -260,7 +279,11 @@ impl Point {
                 node = (rank + 1 + random.random_range(0..nodes - 1)) % nodes;
             }
             let key = node * locks + random.random_range(0..locks);
-            let began = if self.think.is_zero() { now } else { Instant::now() };
+            let began = if self.think.is_zero() {
+                now
+            } else {
+                Instant::now()
+            };
             let mut guard = thread.lock(key)?;
             let value = guard.load(0)?;
             spend(self.hold);

@@ -131,7 +131,8 @@ impl Report {
                     alock = Some(rate);
                 }
                 let rates = runs.iter().map(|run| run.0);
-                let (least, most) = rates.fold((f64::MAX, 0.0_f64), |(l, m), r| (l.min(r), m.max(r)));
+                let (least, most) =
+                    rates.fold((f64::MAX, 0.0_f64), |(l, m), r| (l.min(r), m.max(r)));
                 let ratio = alock.map_or("n/a".into(), |alock| format!("{:.2}", alock / rate));
                 writeln!(
                     table,

@@ -35,7 +35,9 @@ enum Had {
 
 impl fmt::Debug for Guard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guard").field("lock", &self.lock).finish_non_exhaustive()
+        f.debug_struct("Guard")
+            .field("lock", &self.lock)
+            .finish_non_exhaustive()
     }
 }
 
@@ -62,7 +64,7 @@ impl Thread {
     /// caller's.
     ///
     /// # Errors
-    /// [`Error::Lost`] and [`Error::Nic`] when a node is gone; [`Error::OutOfRange`] for a
+    /// [`Error::Lost`] and [`Error::Link`] when a node is gone; [`Error::OutOfRange`] for a
     /// key that there is not, or when the thread holds as many locks as it may.
     pub fn lock(&self, key: u64) -> Result<Guard<'_>, Error> {
         match block_on(self.acquire(key, Patience::Forever))? {
@@ -94,7 +96,9 @@ impl Thread {
     /// Asks for the lock, and returns; [`Request::check`] says whether it is there. Nothing
     /// happens between two checks but what others do.
     pub fn post(&self, key: u64) -> Request<'_> {
-        Request { future: Some(Box::pin(self.acquire(key, Patience::Forever))) }
+        Request {
+            future: Some(Box::pin(self.acquire(key, Patience::Forever))),
+        }
     }
 
     fn find(&self, key: u64) -> Result<LockPtr, Error> {
@@ -129,7 +133,9 @@ impl Thread {
                 }
             }
             (Kind::ALock, Cohort::Remote) => {
-                let held = self.compete(&Remote::new(self), lock, mine, &patience).await?;
+                let held = self
+                    .compete(&Remote::new(self), lock, mine, &patience)
+                    .await?;
                 held.map(Had::ALock)
             }
             (Kind::RdmaSpin, _) => {
@@ -145,7 +151,12 @@ impl Thread {
             self.give_back(mine);
             return Ok(None);
         }
-        Ok(Some(Guard { thread: self, lock, mine, held }))
+        Ok(Some(Guard {
+            thread: self,
+            lock,
+            mine,
+            held,
+        }))
     }
 
     async fn compete<A: crate::access::Access>(
@@ -177,7 +188,10 @@ impl Thread {
     /// Why a local wait ended.
     fn gone(&self) -> Error {
         let found = self.node.0.rendezvous.health.check();
-        found.err().unwrap_or(Error::Lost { node: self.rank().0, why: "unknown" })
+        found.err().unwrap_or(Error::Lost {
+            node: self.rank().0,
+            why: "unknown",
+        })
     }
 }
 
@@ -196,7 +210,7 @@ impl<'t> Guard<'t> {
     /// Reads a word of the data: a load, or a verb.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] where there is no such word; [`Error::Nic`].
+    /// [`Error::OutOfRange`] where there is no such word; [`Error::Link`].
     pub fn load(&self, word: u32) -> Result<u64, Error> {
         let place = self.place(word)?;
         if self.thread.is_own(place) {
@@ -221,13 +235,15 @@ impl<'t> Guard<'t> {
     /// Releases it; to drop it does the same, without a word.
     ///
     /// # Errors
-    /// [`Error::Nic`] and [`Error::Lost`]: then nobody may get it any more.
+    /// [`Error::Link`] and [`Error::Lost`]: then nobody may get it any more.
     pub fn unlock(mut self) -> Result<(), Error> {
         self.release()
     }
 
     fn release(&mut self) -> Result<(), Error> {
-        let Some(held) = self.held.take() else { return Ok(()) };
+        let Some(held) = self.held.take() else {
+            return Ok(());
+        };
         let (thread, lock, mine) = (self.thread, self.lock, self.mine);
         let it = &*thread.node.0;
         match held {
@@ -260,8 +276,13 @@ impl<'t> Request<'t> {
     /// # Errors
     /// As [`Thread::lock`].
     pub fn check(&mut self) -> Result<Option<Guard<'t>>, Error> {
-        let Some(future) = &mut self.future else { return Ok(None) };
-        match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        let Some(future) = &mut self.future else {
+            return Ok(None);
+        };
+        match future
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
             Poll::Pending => Ok(None),
             Poll::Ready(result) => {
                 self.future = None;

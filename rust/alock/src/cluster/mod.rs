@@ -39,7 +39,16 @@ pub enum Error {
         /// How this was found.
         why: &'static str,
     },
-    /// The device refuses, or an operation failed.
+    /// A verb to a node failed: it, or what is between, is gone.
+    #[error("node {node} is lost: a verb to it failed; no lock is granted any more")]
+    Link {
+        /// Which.
+        node: u16,
+        /// What the device said.
+        #[source]
+        source: nic::Error,
+    },
+    /// The device cannot be used.
     #[error(transparent)]
     Nic(#[from] nic::Error),
     /// A setting is out of its range.

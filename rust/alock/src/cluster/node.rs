@@ -138,11 +138,20 @@ impl Node {
         for (what, is, most) in [
             ("the number of locks", u64::from(settings.locks), 1 << 30),
             ("the words of a lock", u64::from(settings.words), 1 << 16),
-            ("the number of threads", u64::from(settings.threads), 1 << 12),
+            (
+                "the number of threads",
+                u64::from(settings.threads),
+                1 << 12,
+            ),
             ("the locks held at once", u64::from(settings.held), 1 << 10),
         ] {
             if is < 1 || is > most {
-                return Err(Error::OutOfRange { what, is, least: 1, most });
+                return Err(Error::OutOfRange {
+                    what,
+                    is,
+                    least: 1,
+                    most,
+                });
             }
         }
         let geometry = Geometry {
@@ -161,7 +170,10 @@ impl Node {
         nic.writes()?;
         let memory = Memory::new(geometry.bytes() as usize)?;
         let region = nic.register(Arc::clone(&memory))?;
-        let mine = Card { geometry, memory: region.remote(0) };
+        let mine = Card {
+            geometry,
+            memory: region.remote(0),
+        };
         let cards = rendezvous.exchange(&mine)?;
         for (node, card) in cards.iter().enumerate() {
             if card.geometry != geometry {
@@ -199,18 +211,28 @@ impl Node {
         let mut pairs: Vec<Vec<Option<QueuePair>>> = Vec::with_capacity(number);
         for _ in 0..number {
             let open = |node| (node != me).then(|| it.nic.queue_pair()).transpose();
-            pairs.push((0..it.rendezvous.size()).map(open).collect::<Result<_, _>>()?);
+            pairs.push(
+                (0..it.rendezvous.size())
+                    .map(open)
+                    .collect::<Result<_, _>>()?,
+            );
         }
         let endpoint = |pair: &Option<QueuePair>| pair.as_ref().map(QueuePair::endpoint).cloned();
-        let mine: Vec<Vec<Option<Endpoint>>> =
-            pairs.iter().map(|of| of.iter().map(endpoint).collect()).collect();
+        let mine: Vec<Vec<Option<Endpoint>>> = pairs
+            .iter()
+            .map(|of| of.iter().map(endpoint).collect())
+            .collect();
         let theirs = it.rendezvous.exchange(&mine)?;
         for (thread, of) in pairs.iter_mut().enumerate() {
             for (node, pair) in of.iter_mut().enumerate() {
                 let Some(pair) = pair else { continue };
-                let peer = theirs[node].get(thread).and_then(|its| its.get(usize::from(me)));
+                let peer = theirs[node]
+                    .get(thread)
+                    .and_then(|its| its.get(usize::from(me)));
                 let Some(Some(peer)) = peer else {
-                    return Err(Error::Mismatch(format!("node {node} has no thread {thread}")));
+                    return Err(Error::Mismatch(format!(
+                        "node {node} has no thread {thread}"
+                    )));
                 };
                 pair.connect(peer)?;
             }
@@ -256,7 +278,10 @@ impl Node {
         }
         let lock = geometry.lock(self.0.rendezvous.rank(), number)?;
         let place = geometry.data(lock, word)?;
-        Some(word::Word::load_acquire(word::Memory::word(&*self.0, place.offset())))
+        Some(word::Word::load_acquire(word::Memory::word(
+            &*self.0,
+            place.offset(),
+        )))
     }
 }
 
@@ -268,7 +293,10 @@ impl Shared {
     /// A verb to that node failed.
     pub(crate) fn lost(&self, node: u16, error: nic::Error) -> Error {
         self.rendezvous.report(node, Reason::Verb);
-        Error::Nic(error)
+        Error::Link {
+            node,
+            source: error,
+        }
     }
 }
 

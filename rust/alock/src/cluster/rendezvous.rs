@@ -61,7 +61,8 @@ impl Rendezvous {
             });
         }
         if rank == 0 {
-            let listener = TcpListener::bind(address).map_err(failed(format!("listen at {address}")))?;
+            let listener =
+                TcpListener::bind(address).map_err(failed(format!("listen at {address}")))?;
             thread::spawn(move || serve(&listener, size, silence));
         }
         let until = Instant::now() + patience;
@@ -80,7 +81,14 @@ impl Rendezvous {
             // Silence is an end.
             stream.set_read_timeout(Some(silence))?;
             let reader = BufReader::new(stream.try_clone()?);
-            send(&mut &stream, &ToServer::Hello { version: VERSION, rank, size })?;
+            send(
+                &mut &stream,
+                &ToServer::Hello {
+                    version: VERSION,
+                    rank,
+                    size,
+                },
+            )?;
             Ok(reader)
         };
         let reader = set_up().map_err(failed(format!("greet {address}")))?;
@@ -99,7 +107,14 @@ impl Rendezvous {
                 thread::sleep(silence / 8);
             }
         });
-        Ok(Self { rank, size, server, all: Mutex::new(told), health, patience })
+        Ok(Self {
+            rank,
+            size,
+            server,
+            all: Mutex::new(told),
+            health,
+            patience,
+        })
     }
 
     /// This node's number.
@@ -178,7 +193,12 @@ fn listen(
             Ok(Some(FromServer::Alive)) => {}
             Ok(Some(FromServer::Lost { node, reason })) => health.report(node, reason),
             Ok(None) => break Reason::Ended,
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                ) =>
+            {
                 break Reason::Silent
             }
             Err(_) => break Reason::Ended,
@@ -200,7 +220,9 @@ fn serve(listener: &TcpListener, size: u16, silence: Duration) {
     let mut members: Vec<Option<TcpStream>> = (0..size).map(|_| None).collect();
     let mut parts: Vec<Option<serde_json::Value>> = vec![None; size.into()];
     let mut left = size;
-    let Ok(listener) = listener.try_clone() else { return };
+    let Ok(listener) = listener.try_clone() else {
+        return;
+    };
     thread::spawn(move || {
         // More than there is room for are told so.
         for stream in listener.incoming().flatten() {
@@ -253,7 +275,11 @@ fn member(stream: TcpStream, size: u16, silence: Duration, tell: &Sender<Event>)
     let _ = stream.set_read_timeout(Some(silence));
     let mut from = BufReader::new(copy);
     let rank = match receive(&mut from) {
-        Ok(Some(ToServer::Hello { version, rank, size: its })) => {
+        Ok(Some(ToServer::Hello {
+            version,
+            rank,
+            size: its,
+        })) => {
             if version != VERSION || its != size || rank >= size {
                 let why = format!(
                     "node {rank} of {its} has version {version}; this cluster has {size} nodes and version {VERSION}"
@@ -276,7 +302,12 @@ fn member(stream: TcpStream, size: u16, silence: Duration, tell: &Sender<Event>)
                 let _ = tell.send(Event::Bye);
                 return;
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                ) =>
+            {
                 break Reason::Silent
             }
             Ok(None) | Err(_) => break Reason::Ended,
@@ -298,7 +329,11 @@ mod tests {
         listener.local_addr().unwrap().to_string()
     }
 
-    fn with<T: Send>(size: u16, silence: Duration, body: impl Fn(Rendezvous) -> T + Sync) -> Vec<T> {
+    fn with<T: Send>(
+        size: u16,
+        silence: Duration,
+        body: impl Fn(Rendezvous) -> T + Sync,
+    ) -> Vec<T> {
         let address = free_address();
         thread::scope(|scope| {
             let (address, body) = (&address, &body);
@@ -348,7 +383,8 @@ mod tests {
             let join = |rank, size| {
                 let address = &address;
                 move || {
-                    let it = Rendezvous::join(address, rank, size, Duration::from_secs(2), PATIENCE);
+                    let it =
+                        Rendezvous::join(address, rank, size, Duration::from_secs(2), PATIENCE);
                     it.unwrap().barrier().unwrap_err().to_string()
                 }
             };

@@ -108,7 +108,12 @@ impl Thread {
             // A lock of the own node, by verbs: no kind that needs it has come here.
             return Err(Error::Mismatch(format!("no queue pair to node {node}")));
         }
-        let mut posted = Posted { thread: self, node, id, over: false };
+        let mut posted = Posted {
+            thread: self,
+            node,
+            id,
+            over: false,
+        };
         poll_fn(|_| posted.poll()).await
     }
 

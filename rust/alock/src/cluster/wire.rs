@@ -9,22 +9,38 @@ use super::Reason;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToServer {
-    Hello { version: u32, rank: u16, size: u16 },
+    Hello {
+        version: u32,
+        rank: u16,
+        size: u16,
+    },
     /// This node's part of what all tell each other.
-    Tell { data: serde_json::Value },
+    Tell {
+        data: serde_json::Value,
+    },
     Alive,
-    Lost { node: u16, reason: Reason },
+    Lost {
+        node: u16,
+        reason: Reason,
+    },
     /// It ends, in order.
     Bye,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromServer {
-    Refused { why: String },
+    Refused {
+        why: String,
+    },
     /// Everybody's parts, by rank.
-    All { data: Vec<serde_json::Value> },
+    All {
+        data: Vec<serde_json::Value>,
+    },
     Alive,
-    Lost { node: u16, reason: Reason },
+    Lost {
+        node: u16,
+        reason: Reason,
+    },
 }
 
 /// The longest line that is read: a part of everybody's data may be long.
