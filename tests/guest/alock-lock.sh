@@ -82,7 +82,12 @@ plugged_again() {
 	mend 1
 	first=$(echo $pids | busybox cut -d' ' -f1)
 	poll 60 over "$first" || { echo "rank 0 does not end"; kill -9 $pids; return 1; }
-	if wait "$first"; then ends 0 1; else ends 3 0 1; fi
+	wait "$first"
+	rc=$?
+	case $rc in
+	0 | 3) ends $rc 1 ;;
+	*) echo "exit $rc: $(cat /tmp/errors-0)"; return 1 ;;
+	esac
 }
 
 launched() {
