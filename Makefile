@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The front door. Each goal is a script of the same name in scripts/.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-deep module check bench bench-rlock clean distclean
+.PHONY: help run run-alock test test-deep module check bench bench-rlock clean distclean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -9,10 +9,13 @@ help: ## this list
 run: ## ticket, TWA and the kernel's own spinlock on a distribution kernel in QEMU
 	@scripts/run
 
+run-alock: ## ALock and two locks that need loopback, on soft-RoCE nodes of a guest
+	@scripts/run-alock
+
 test: ## every check: minutes, once the two kernels it needs are built; ends with 'N passed, N failed'
 	@scripts/test
 
-test-deep: ## make test, then other jobs on the stock kernel, KUnit ten times, rlock's stress for longer and its ThreadSanitizer
+test-deep: ## make test, then other jobs on the stock kernel, KUnit ten times, rlock's stress for longer and its ThreadSanitizer, TLC on ALock
 	@scripts/test --deep
 
 module: ## handover.ko against a kernel build tree with Rust, 7.2 or 7.3: KDIR=...

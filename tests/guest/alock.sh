@@ -15,12 +15,15 @@ pids=
 i=$nodes
 while [ "$i" -gt 0 ]; do
 	i=$((i - 1))
-	RANK=$i as_node $i /files/alock-bench --behind -d rxe$i -x "$(gid_index $i)" --out /tmp/out "$@" >/tmp/said-$i 2>/tmp/errors-$i &
+	errors=/tmp/errors-$i
+	# How far it is, as it goes.
+	[ $i -gt 0 ] || errors=/dev/stdout
+	RANK=$i as_node $i /files/alock-bench --behind -d rxe$i -x "$(gid_index $i)" --out /tmp/out "$@" >/tmp/said-$i 2>$errors &
 	pids="$pids $!"
 done
 rc=0
 for pid in $pids; do wait "$pid" || rc=1; done
-cat /tmp/errors-0 /tmp/said-0
+cat /tmp/said-0
 i=1
 while [ "$i" -lt "$nodes" ]; do
 	sed "s/^/node $i: /" /tmp/errors-$i

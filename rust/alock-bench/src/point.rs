@@ -198,7 +198,7 @@ impl Point {
                 .enumerate()
                 .map(|(number, thread)| {
                     let (start, settings) = (&start, &settings);
-                    let seed = seed << 32 | u64::from(rendezvous.rank()) << 16 | number as u64;
+                    let seed = (seed << 32) | (u64::from(rendezvous.rank()) << 16) | number as u64;
                     scope.spawn(move || {
                         start.wait();
                         self.work(thread, settings.locks, rendezvous.rank(), seed)

@@ -41,14 +41,16 @@ struct Summary {
     p99_ns: u64,
 }
 
+/// Of each round: throughput, median and 99th percentile of the latency.
+type Rounds = Vec<(f64, u64, u64)>;
+
 /// A point without its kind of lock.
 type Where = (u16, u16, u32, u8);
 
 pub(crate) struct Report {
     raw: csv::Writer<File>,
     summary: csv::Writer<File>,
-    /// In the order of their first appearance: throughputs and latencies of the rounds.
-    found: BTreeMap<Where, Vec<(Lock, Vec<(f64, u64, u64)>)>>,
+    found: BTreeMap<Where, Vec<(Lock, Rounds)>>,
 }
 
 fn throughput(found: &Found) -> f64 {

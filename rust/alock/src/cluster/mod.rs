@@ -103,7 +103,7 @@ pub(crate) enum Reason {
 impl Health {
     /// The first report counts.
     pub(crate) fn report(&self, node: u16, reason: Reason) {
-        let lost = 1 << 31 | (reason as u32) << 16 | u32::from(node);
+        let lost = (1 << 31) | ((reason as u32) << 16) | u32::from(node);
         // Nothing else is published by it.
         let _ = self
             .lost
@@ -115,7 +115,7 @@ impl Health {
             0 => Ok(()),
             lost => Err(Error::Lost {
                 node: lost as u16,
-                why: REASONS[(lost >> 16 & 3) as usize],
+                why: REASONS[((lost >> 16) & 3) as usize],
             }),
         }
     }
