@@ -99,6 +99,8 @@ struct Run {
     turns: Cell<u64>,
 }
 
+/// Virtual time.
+const LIMIT: Nanos = 100_000_000;
 const LOCKS: u64 = 64;
 const ROW: u64 = 128;
 
@@ -351,7 +353,8 @@ impl Work {
                 cluster.kill(last);
             });
         }
-        let end = run.cluster.run(10_000_000_000);
+        // Much more than the longest takes.
+        let end = run.cluster.run(LIMIT);
         (run, end)
     }
 
