@@ -104,14 +104,14 @@ impl Health {
     /// The first report counts.
     pub(crate) fn report(&self, node: u16, reason: Reason) {
         let lost = (1 << 31) | ((reason as u32) << 16) | u32::from(node);
-        // Nothing else is published by it.
+        // Release: what came before is found by who sees this (`Rendezvous::heard`).
         let _ = self
             .lost
-            .compare_exchange(0, lost, Ordering::Relaxed, Ordering::Relaxed);
+            .compare_exchange(0, lost, Ordering::Release, Ordering::Relaxed);
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
-        match self.lost.load(Ordering::Relaxed) {
+        match self.lost.load(Ordering::Acquire) {
             0 => Ok(()),
             lost => Err(Error::Lost {
                 node: lost as u16,

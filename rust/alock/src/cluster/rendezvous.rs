@@ -3,7 +3,7 @@
 
 use std::io::{self, BufReader};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -134,26 +134,35 @@ impl Rendezvous {
     /// [`Error::Lost`] when somebody is gone, [`Error::Rendezvous`] when somebody does not
     /// come in time, [`Error::Mismatch`] where a part is not of this type.
     pub fn exchange<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>, Error> {
-        self.health.check()?;
         let broken = || failed("tell the others");
         let data = serde_json::to_value(mine).map_err(|error| broken()(error.into()))?;
-        send(&mut *lock(&self.server), &ToServer::Tell { data }).map_err(broken())?;
+        let told = send(&mut *lock(&self.server), &ToServer::Tell { data });
         let until = Instant::now() + self.patience;
         let all = loop {
-            match lock(&self.all).recv_timeout(Duration::from_millis(50)) {
-                Ok(Ok(all)) => break all,
-                Ok(Err(why)) => return Err(Error::Mismatch(why)),
-                Err(RecvTimeoutError::Timeout) if Instant::now() < until => self.health.check()?,
-                Err(_) => {
-                    self.health.check()?;
-                    let late = io::ErrorKind::TimedOut;
-                    return Err(failed("wait for the others")(late.into()));
-                }
+            if let Some(all) = self.heard()? {
+                break all;
+            }
+            if Instant::now() >= until {
+                told.map_err(broken())?;
+                let late = io::ErrorKind::TimedOut;
+                return Err(failed("wait for the others")(late.into()));
             }
         };
         let parts = all.into_iter().map(serde_json::from_value);
         let parts: Result<Vec<T>, _> = parts.collect();
         parts.map_err(|error| Error::Mismatch(format!("a node's data: {error}")))
+    }
+
+    /// What has come, or comes soon. Why this node is not wanted counts before its
+    /// connection's end, which follows.
+    fn heard(&self) -> Result<Option<Vec<serde_json::Value>>, Error> {
+        // Before the look: what came before the end that is seen here is found there.
+        let health = self.health.check();
+        match lock(&self.all).recv_timeout(Duration::from_millis(50)) {
+            Ok(Ok(all)) => Ok(Some(all)),
+            Ok(Err(why)) => Err(Error::Mismatch(why)),
+            Err(_) => health.map(|()| None),
+        }
     }
 
     /// Waits until all nodes have come here.

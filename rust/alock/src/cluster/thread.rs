@@ -41,8 +41,13 @@ struct Posted<'t> {
 
 impl Drop for Posted<'_> {
     fn drop(&mut self) {
-        if !self.over {
-            self.thread.forgotten.borrow_mut().push(self.id);
+        if self.over {
+            return;
+        }
+        let mut done = self.thread.done.borrow_mut();
+        match done.iter().position(|done| done.id == self.id) {
+            Some(found) => drop(done.swap_remove(found)),
+            None => self.thread.forgotten.borrow_mut().push(self.id),
         }
     }
 }
