@@ -189,6 +189,14 @@ impl Drop for Rendezvous {
     }
 }
 
+/// How a connection ended: a read has a time limit.
+fn end_by(error: &io::Error) -> Reason {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Reason::Silent,
+        _ => Reason::Ended,
+    }
+}
+
 /// What comes from the server, until the connection ends.
 fn listen(
     mut from: BufReader<TcpStream>,
@@ -202,15 +210,7 @@ fn listen(
             Ok(Some(FromServer::Alive)) => {}
             Ok(Some(FromServer::Lost { node, reason })) => health.report(node, reason),
             Ok(None) => break Reason::Ended,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-                ) =>
-            {
-                break Reason::Silent
-            }
-            Err(_) => break Reason::Ended,
+            Err(error) => break end_by(&error),
         }
     };
     health.report(0, reason);
@@ -311,15 +311,8 @@ fn member(stream: TcpStream, size: u16, silence: Duration, tell: &Sender<Event>)
                 let _ = tell.send(Event::Bye);
                 return;
             }
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-                ) =>
-            {
-                break Reason::Silent
-            }
-            Ok(None) | Err(_) => break Reason::Ended,
+            Ok(None) => break Reason::Ended,
+            Err(error) => break end_by(&error),
         };
         let _ = tell.send(event);
     };
