@@ -91,8 +91,7 @@ ranks() {
 
 more() { [ "$(counter "$1" "$2")" -gt "$3" ]; }
 # The cable is out while a ping-pong runs: nothing arrives. Then it is in again, and the
-# nodes reach each other. (It asks for 7 retries, which rxe takes for any number. With
-# fewer it would fail.)
+# nodes reach each other.
 cut_and_mend() {
 	before=$(counter 1 sent_pkts)
 	rc=0
@@ -103,7 +102,7 @@ cut_and_mend() {
 	as_node 1 ibv_rc_pingpong -e -g 1 -n 100000000 -d rxe1 "$(address 0)" >/tmp/client 2>&1 &
 	client=$!
 	stalls || rc=1
-	mend 1
+	mend 1 && poll 20 reaches 1 0
 	kill $client $server 2>/dev/null
 	wait $client $server
 	return $rc
@@ -116,8 +115,7 @@ stalls() {
 	arrived=$(counter 0 rcvd_pkts)
 	! reaches 1 0 || { echo "still reached"; return 1; }
 	[ "$(counter 0 rcvd_pkts)" -eq "$arrived" ] || { echo "packets arrive"; return 1; }
-	! ended $client && ! ended $server || { echo "it ended: $(tail -n 1 /tmp/client)"; return 1; }
-	# Whether the ping-pong goes on then is up to rxe: not always (seen).
+	# Whether the ping-pong stalls or ends, and goes on then, is up to rxe (both were seen).
 	mend 1 && poll 20 reaches 1 0 || { echo "not mended"; return 1; }
 }
 
@@ -136,7 +134,7 @@ verdict "CAS over loopback" latency "over loopback" 0 0
 verdict "atomic write" atomic_write
 verdict "mpirun, 2 ranks" ranks 2
 verdict "mpirun, 4 ranks" ranks 4
-verdict "a cut stalls, and mended they reach each other" cut_and_mend
+verdict "nothing comes through a cut, and mended they reach each other" cut_and_mend
 verdict "ping-pong after the cut" pingpong 0 1
 cat /tmp/remarks
 echo "# $(free -m | awk '$1 == "Mem:" { print $3 + $5 " MB of " $2 " used, " $7 " available" }')"
