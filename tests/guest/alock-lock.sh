@@ -51,6 +51,13 @@ short="--rounds 1 --duration 300"
 # begun : rank 0 has come to its first point's end: they are at work.
 begun() { grep -q 'alock-bench: 1 of' /tmp/errors-0; }
 
+# The control: the same run with a lock that excludes nobody is found out, by all.
+found_out() {
+	start 2 --lock busted --threads 2 --locks 2 --locality 50 $short
+	ends 1 0 1 || return 1
+	grep -q 'an update was lost' /tmp/errors-0 && grep -q 'an update was lost' /tmp/errors-1 || { cat /tmp/errors-0 /tmp/errors-1; return 1; }
+}
+
 # A process is killed: the others are told, and end with an error, which names it.
 killed() {
 	start 3 --lock alock --threads 2 --locks 20 --locality 50 --rounds 1000 --duration 300 --silence 5
@@ -108,6 +115,7 @@ refuses() {
 verdict "two nodes" rdma_net 2
 verdict "2 nodes, 2 threads, every kind: no update is lost" whole 2 --threads 2 --locks 2,20 --locality 50,85,100 $short
 verdict "2 nodes, budgets of 1" whole 2 --lock alock --threads 2 --locks 2 --locality 50 --local-budget 1 --remote-budget 1 $short
+verdict "a lock that excludes nobody loses updates, and is found out" found_out
 verdict "mpirun starts it" launched
 verdict "a device that is not there is refused" refuses 'rxe0' -d rxe9 --locality 100
 verdict "an address that is not there is refused" refuses '77' -d rxe0 -x 77 --locality 100

@@ -20,6 +20,8 @@ pub(crate) enum Lock {
     Alock,
     RdmaSpin,
     RdmaMcs,
+    /// Excludes nobody; to see that the end's check finds that
+    Busted,
 }
 
 /// What is measured: every combination, in rounds.
@@ -182,6 +184,7 @@ impl Point {
                 Lock::Alock => Kind::ALock,
                 Lock::RdmaSpin => Kind::RdmaSpin,
                 Lock::RdmaMcs => Kind::RdmaMcs,
+                Lock::Busted => Kind::Busted,
             },
             locks: self.locks.div_ceil(self.nodes.into()),
             threads: self.threads,

@@ -165,5 +165,6 @@ fn name(lock: Lock) -> &'static str {
         Lock::Alock => "alock",
         Lock::RdmaSpin => "rdma_spin",
         Lock::RdmaMcs => "rdma_mcs",
+        Lock::Busted => "busted",
     }
 }

@@ -31,6 +31,7 @@ enum Had {
     ALock(Held),
     Spin,
     Mcs,
+    Nothing,
 }
 
 impl fmt::Debug for Guard<'_> {
@@ -146,6 +147,7 @@ impl Thread {
                 rivals::mcs_lock(self, lock, mine).await?;
                 Some(Had::Mcs)
             }
+            (Kind::Busted, _) => Some(Had::Nothing),
         };
         if held.is_none() {
             self.give_back(mine);
@@ -254,6 +256,7 @@ impl<'t> Guard<'t> {
             Had::ALock(held) => block_on(release(&Remote::new(thread), lock, mine, held))?,
             Had::Spin => block_on(rivals::spin_unlock(thread, lock.tail(Cohort::Remote)))?,
             Had::Mcs => block_on(rivals::mcs_unlock(thread, lock, mine))?,
+            Had::Nothing => {}
         }
         thread.give_back(mine);
         Ok(())

@@ -21,6 +21,8 @@ pub enum Kind {
     RdmaSpin,
     /// For comparison: [`crate::rivals::mcs_lock`].
     RdmaMcs,
+    /// Excludes nobody: what a check of locks must find.
+    Busted,
 }
 
 /// What all nodes of a cluster must agree in, and a node's own patience.
