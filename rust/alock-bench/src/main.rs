@@ -8,6 +8,7 @@
 mod launch;
 mod point;
 mod report;
+mod verbs;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -93,7 +94,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         .then(|| report::Report::new(&options.out))
         .transpose()?;
     for (number, (round, point)) in points.iter().enumerate() {
-        let found = point.run(&rendezvous, &nic, options.set.seed + *round)?;
+        let found = verbs::run(point, &rendezvous, &nic, options.set.seed + *round)?;
         if let Some(report) = &mut report {
             report.add(*round, point, &found)?;
             report::progress(number + 1, points.len(), point, &found);

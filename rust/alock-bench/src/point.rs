@@ -1,15 +1,13 @@
-//! One point: so many threads, locks and so on, for a while.
+//! Points: so many threads, locks and so on, for a while; and what one showed, whichever
+//! the device.
 
 use std::num::NonZeroU32;
-use std::sync::{Arc, Barrier};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use alock::cluster::{Error, Kind, Node, Rendezvous, Settings, Thread};
 use alock::lock::Budgets;
 use clap::{Args, ValueEnum};
 use hdrhistogram::Histogram;
-use rand::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 /// A kind of lock, as it is called in options and tables.
@@ -69,37 +67,97 @@ pub(crate) struct Point {
     pub(crate) threads: u16,
     pub(crate) locks: u32,
     pub(crate) locality: u8,
-    budgets: Budgets,
-    duration: Duration,
-    think: Duration,
-    hold: Duration,
+    pub(crate) budgets: Budgets,
+    pub(crate) duration: Duration,
+    pub(crate) think: Duration,
+    pub(crate) hold: Duration,
 }
 
-/// What a point showed, of all threads of all nodes.
+/// What a point showed.
 #[derive(Debug)]
 pub(crate) struct Found {
+    /// Of each thread, by rank and number.
+    pub(crate) threads: Vec<Worked>,
+}
+
+/// What a thread did.
+#[derive(Debug)]
+pub(crate) struct Worked {
     pub(crate) operations: u64,
-    /// The longest of the threads' times.
     pub(crate) seconds: f64,
     /// Of a lock, the change and the unlock, in ns.
     pub(crate) latency: Histogram<u64>,
     pub(crate) work_requests: u64,
+    /// That this thread holds, of its node's card.
     pub(crate) queue_pairs: u64,
-    /// Per thread, by rank.
-    pub(crate) by_thread: Vec<u64>,
 }
 
-/// A node's part.
-#[derive(Debug, Serialize, Deserialize)]
-struct Part {
-    by_thread: Vec<u64>,
-    seconds: f64,
-    /// Values and how often.
-    latency: Vec<(u64, u64)>,
-    work_requests: u64,
-    queue_pairs: u64,
-    /// What the node's data adds up to.
-    sum: u64,
+/// An empty one of three digits, which grows as it must.
+pub(crate) fn histogram() -> Histogram<u64> {
+    Histogram::new(3).unwrap_or_else(|_| unreachable!("three digits are allowed"))
+}
+
+impl Found {
+    /// Of these threads, if the data that the locks protect was changed as often as they say.
+    pub(crate) fn checked(threads: Vec<Worked>, changes: u64) -> Result<Self, String> {
+        let it = Self { threads };
+        if changes != it.operations() {
+            return Err(format!(
+                "{} operations changed the data {changes} times: an update was lost",
+                it.operations()
+            ));
+        }
+        Ok(it)
+    }
+
+    pub(crate) fn operations(&self) -> u64 {
+        self.threads.iter().map(|it| it.operations).sum()
+    }
+
+    /// The longest of the threads' times.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.threads.iter().map(|it| it.seconds).fold(0.0, f64::max)
+    }
+
+    /// Operations per second, of all threads.
+    pub(crate) fn throughput(&self) -> f64 {
+        self.operations() as f64 / self.seconds()
+    }
+
+    /// Of all threads.
+    pub(crate) fn latency(&self) -> Histogram<u64> {
+        let mut all = histogram();
+        for thread in &self.threads {
+            // Histograms of one kind.
+            let _ = all.add(&thread.latency);
+        }
+        all
+    }
+
+    pub(crate) fn work_requests(&self) -> u64 {
+        self.threads.iter().map(|it| it.work_requests).sum()
+    }
+
+    pub(crate) fn queue_pairs(&self) -> u64 {
+        self.threads.iter().map(|it| it.queue_pairs).sum()
+    }
+}
+
+impl Point {
+    /// The locks of each node.
+    pub(crate) fn locks_of_a_node(&self) -> u32 {
+        self.locks.div_ceil(self.nodes.into())
+    }
+
+    /// Whose lock an operation of a thread of node `rank` is on, and which of that node's.
+    pub(crate) fn choose(&self, rank: u16, random: &mut impl Rng) -> (u16, u32) {
+        let mut node = rank;
+        if random.random_range(0..100) >= self.locality {
+            let away = random.random_range(1..u32::from(self.nodes));
+            node = ((u32::from(rank) + away) % u32::from(self.nodes)) as u16;
+        }
+        (node, random.random_range(0..self.locks_of_a_node()))
+    }
 }
 
 impl Set {
@@ -154,167 +212,4 @@ impl Set {
         }
         Ok(points)
     }
-}
-
-fn histogram() -> Histogram<u64> {
-    // Three digits; it grows as it must.
-    Histogram::new(3).unwrap_or_else(|_| unreachable!("three digits are allowed"))
-}
-
-fn spend(time: Duration) {
-    if time.is_zero() {
-        return;
-    }
-    let until = Instant::now() + time;
-    while Instant::now() < until {
-        std::hint::spin_loop();
-    }
-}
-
-impl Point {
-    /// Runs it with the other nodes. Every node is told the same.
-    pub(crate) fn run(
-        &self,
-        rendezvous: &Arc<Rendezvous>,
-        nic: &nic::Options,
-        seed: u64,
-    ) -> Result<Found, Error> {
-        let settings = Settings {
-            kind: match self.lock {
-                Lock::Alock => Kind::ALock,
-                Lock::RdmaSpin => Kind::RdmaSpin,
-                Lock::RdmaMcs => Kind::RdmaMcs,
-                Lock::Busted => Kind::Busted,
-            },
-            locks: self.locks.div_ceil(self.nodes.into()),
-            threads: self.threads,
-            budgets: self.budgets,
-            nic: nic.clone(),
-            ..Settings::default()
-        };
-        let node = Node::attach(Arc::clone(rendezvous), &settings)?;
-        let mut threads = node.threads()?;
-        let start = Barrier::new(threads.len());
-        let found = std::thread::scope(|scope| {
-            let workers: Vec<_> = threads
-                .iter_mut()
-                .enumerate()
-                .map(|(number, thread)| {
-                    let (start, settings) = (&start, &settings);
-                    let seed = (seed << 32) | (u64::from(rendezvous.rank()) << 16) | number as u64;
-                    scope.spawn(move || {
-                        start.wait();
-                        self.work(thread, settings.locks, rendezvous.rank(), seed)
-                    })
-                })
-                .collect();
-            let ended = workers.into_iter().map(|worker| match worker.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            ended.collect::<Result<Vec<_>, Error>>()
-        })?;
-        // Nobody changes anything any more, nor needs the other end of a queue pair.
-        rendezvous.barrier()?;
-        drop(threads);
-        let mut latency = histogram();
-        for worker in &found {
-            // Histograms of one kind.
-            let _ = latency.add(&worker.latency);
-        }
-        let sum = (0..settings.locks)
-            .filter_map(|number| node.peek(number, 0))
-            .sum();
-        let recorded = latency.iter_recorded();
-        let mine = Part {
-            by_thread: found.iter().map(|worker| worker.operations).collect(),
-            seconds: found
-                .iter()
-                .map(|worker| worker.seconds)
-                .fold(0.0, f64::max),
-            latency: recorded
-                .map(|it| (it.value_iterated_to(), it.count_at_value()))
-                .collect(),
-            work_requests: found.iter().map(|worker| worker.work_requests).sum(),
-            queue_pairs: found.iter().map(|worker| worker.queue_pairs).sum(),
-            sum,
-        };
-        Self::gather(&rendezvous.exchange(&mine)?)
-    }
-
-    fn gather(parts: &[Part]) -> Result<Found, Error> {
-        let mut latency = histogram();
-        for &(value, count) in parts.iter().flat_map(|part| &part.latency) {
-            let _ = latency.record_n(value, count);
-        }
-        let operations = parts.iter().flat_map(|part| &part.by_thread).sum();
-        let sum: u64 = parts.iter().map(|part| part.sum).sum();
-        if sum != operations {
-            return Err(Error::Mismatch(format!(
-                "{operations} operations changed the data {sum} times: an update was lost"
-            )));
-        }
-        Ok(Found {
-            operations,
-            seconds: parts.iter().map(|part| part.seconds).fold(0.0, f64::max),
-            latency,
-            work_requests: parts.iter().map(|part| part.work_requests).sum(),
-            queue_pairs: parts.iter().map(|part| part.queue_pairs).sum(),
-            by_thread: parts
-                .iter()
-                .flat_map(|part| part.by_thread.clone())
-                .collect(),
-        })
-    }
-
-    /// A thread's part.
-    fn work(&self, thread: &mut Thread, locks: u32, rank: u16, seed: u64) -> Result<Worked, Error> {
-        let mut random = Pcg64Mcg::seed_from_u64(seed);
-        let (locks, rank, nodes) = (u64::from(locks), u64::from(rank), u64::from(self.nodes));
-        let mut latency = histogram();
-        let before = thread.work_requests();
-        let start = Instant::now();
-        let mut operations = 0;
-        let mut now = start;
-        while now - start < self.duration {
-            let mut node = rank;
-            if random.random_range(0..100) >= self.locality {
-                node = (rank + 1 + random.random_range(0..nodes - 1)) % nodes;
-            }
-            let key = node * locks + random.random_range(0..locks);
-            let began = if self.think.is_zero() {
-                now
-            } else {
-                Instant::now()
-            };
-            let mut guard = thread.lock(key)?;
-            let value = guard.load(0)?;
-            spend(self.hold);
-            guard.store(0, value + 1)?;
-            guard.unlock()?;
-            now = Instant::now();
-            let _ = latency.record((now - began).as_nanos() as u64);
-            operations += 1;
-            if !self.think.is_zero() {
-                spend(self.think);
-                now = Instant::now();
-            }
-        }
-        Ok(Worked {
-            operations,
-            seconds: (now - start).as_secs_f64(),
-            latency,
-            work_requests: thread.work_requests() - before,
-            queue_pairs: thread.queue_pairs() as u64,
-        })
-    }
-}
-
-#[derive(Debug)]
-struct Worked {
-    operations: u64,
-    seconds: f64,
-    latency: Histogram<u64>,
-    work_requests: u64,
-    queue_pairs: u64,
 }

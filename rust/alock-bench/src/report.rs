@@ -53,10 +53,6 @@ pub(crate) struct Report {
     found: BTreeMap<Where, Vec<(Lock, Rounds)>>,
 }
 
-fn throughput(found: &Found) -> f64 {
-    found.operations as f64 / found.seconds
-}
-
 pub(crate) fn progress(number: usize, of: usize, point: &Point, found: &Found) {
     eprintln!(
         "alock-bench: {number} of {of}: {:?}, {} threads, {} locks, {} %: {:.0}/s",
@@ -64,7 +60,7 @@ pub(crate) fn progress(number: usize, of: usize, point: &Point, found: &Found) {
         point.threads,
         point.locks,
         point.locality,
-        throughput(found)
+        found.throughput()
     );
 }
 
@@ -85,6 +81,8 @@ impl Report {
     }
 
     pub(crate) fn add(&mut self, round: u64, point: &Point, found: &Found) -> csv::Result<()> {
+        let latency = found.latency();
+        let by_thread = || found.threads.iter().map(|it| it.operations);
         let row = Raw {
             round,
             lock: point.lock,
@@ -92,15 +90,15 @@ impl Report {
             threads: point.threads,
             locks: point.locks,
             locality: point.locality,
-            operations: found.operations,
-            seconds: found.seconds,
-            throughput: throughput(found),
-            p50_ns: found.latency.value_at_quantile(0.5),
-            p99_ns: found.latency.value_at_quantile(0.99),
-            work_requests: found.work_requests,
-            queue_pairs: found.queue_pairs,
-            least_of_a_thread: found.by_thread.iter().min().copied().unwrap_or(0),
-            most_of_a_thread: found.by_thread.iter().max().copied().unwrap_or(0),
+            operations: found.operations(),
+            seconds: found.seconds(),
+            throughput: found.throughput(),
+            p50_ns: latency.value_at_quantile(0.5),
+            p99_ns: latency.value_at_quantile(0.99),
+            work_requests: found.work_requests(),
+            queue_pairs: found.queue_pairs(),
+            least_of_a_thread: by_thread().min().unwrap_or(0),
+            most_of_a_thread: by_thread().max().unwrap_or(0),
         };
         let place = (point.nodes, point.threads, point.locks, point.locality);
         let kinds = self.found.entry(place).or_default();

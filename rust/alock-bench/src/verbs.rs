@@ -1,0 +1,172 @@
+//! A point on a real cluster: locks in registered memory, this process a node of it.
+
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+use alock::cluster::{Error, Kind, Node, Rendezvous, Settings, Thread};
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use serde::{Deserialize, Serialize};
+
+use crate::point::{histogram, Found, Lock, Point, Worked};
+
+/// A node's part.
+#[derive(Debug, Serialize, Deserialize)]
+struct Part {
+    threads: Vec<Told>,
+    /// What the node's data adds up to.
+    sum: u64,
+}
+
+/// A thread's part as it goes over the wire.
+#[derive(Debug, Serialize, Deserialize)]
+struct Told {
+    operations: u64,
+    seconds: f64,
+    /// Values and how often.
+    latency: Vec<(u64, u64)>,
+    work_requests: u64,
+    queue_pairs: u64,
+}
+
+impl From<&Worked> for Told {
+    fn from(it: &Worked) -> Self {
+        let recorded = it.latency.iter_recorded();
+        Self {
+            operations: it.operations,
+            seconds: it.seconds,
+            latency: recorded
+                .map(|it| (it.value_iterated_to(), it.count_at_value()))
+                .collect(),
+            work_requests: it.work_requests,
+            queue_pairs: it.queue_pairs,
+        }
+    }
+}
+
+impl From<Told> for Worked {
+    fn from(it: Told) -> Self {
+        let mut latency = histogram();
+        for (value, count) in it.latency {
+            // It grows as it must.
+            let _ = latency.record_n(value, count);
+        }
+        Self {
+            operations: it.operations,
+            seconds: it.seconds,
+            latency,
+            work_requests: it.work_requests,
+            queue_pairs: it.queue_pairs,
+        }
+    }
+}
+
+fn spend(time: Duration) {
+    if time.is_zero() {
+        return;
+    }
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        std::hint::spin_loop();
+    }
+}
+
+/// Runs a point with the other nodes. Every node is told the same.
+pub(crate) fn run(
+    point: &Point,
+    rendezvous: &Arc<Rendezvous>,
+    nic: &nic::Options,
+    seed: u64,
+) -> Result<Found, Box<dyn std::error::Error>> {
+    let settings = Settings {
+        kind: match point.lock {
+            Lock::Alock => Kind::ALock,
+            Lock::RdmaSpin => Kind::RdmaSpin,
+            Lock::RdmaMcs => Kind::RdmaMcs,
+            Lock::Busted => Kind::Busted,
+        },
+        locks: point.locks_of_a_node(),
+        threads: point.threads,
+        budgets: point.budgets,
+        nic: nic.clone(),
+        ..Settings::default()
+    };
+    let node = Node::attach(Arc::clone(rendezvous), &settings)?;
+    let mut threads = node.threads()?;
+    let start = Barrier::new(threads.len());
+    let worked = std::thread::scope(|scope| {
+        let workers: Vec<_> = threads
+            .iter_mut()
+            .enumerate()
+            .map(|(number, thread)| {
+                let start = &start;
+                let rank = rendezvous.rank();
+                let seed = (seed << 32) | (u64::from(rank) << 16) | number as u64;
+                scope.spawn(move || {
+                    start.wait();
+                    work(point, thread, rank, seed)
+                })
+            })
+            .collect();
+        let ended = workers.into_iter().map(|worker| match worker.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.collect::<Result<Vec<_>, Error>>()
+    })?;
+    // Nobody changes anything any more, nor needs the other end of a queue pair.
+    rendezvous.barrier()?;
+    drop(threads);
+    let mine = Part {
+        threads: worked.iter().map(Told::from).collect(),
+        sum: (0..settings.locks)
+            .filter_map(|number| node.peek(number, 0))
+            .sum(),
+    };
+    let parts = rendezvous.exchange(&mine)?;
+    let changes = parts.iter().map(|part| part.sum).sum();
+    let threads = parts.into_iter().flat_map(|part| part.threads);
+    Ok(Found::checked(
+        threads.map(Worked::from).collect(),
+        changes,
+    )?)
+}
+
+/// A thread's part.
+fn work(point: &Point, thread: &mut Thread, rank: u16, seed: u64) -> Result<Worked, Error> {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut latency = histogram();
+    let before = thread.work_requests();
+    let start = Instant::now();
+    let mut operations = 0;
+    let mut now = start;
+    while now - start < point.duration {
+        let (node, number) = point.choose(rank, &mut random);
+        let key = u64::from(node) * u64::from(point.locks_of_a_node()) + u64::from(number);
+        let began = if point.think.is_zero() {
+            now
+        } else {
+            Instant::now()
+        };
+        let mut guard = thread.lock(key)?;
+        let value = guard.load(0)?;
+        spend(point.hold);
+        guard.store(0, value + 1)?;
+        guard.unlock()?;
+        now = Instant::now();
+        // It grows as it must.
+        let _ = latency.record((now - began).as_nanos() as u64);
+        operations += 1;
+        if !point.think.is_zero() {
+            spend(point.think);
+            now = Instant::now();
+        }
+    }
+    Ok(Worked {
+        operations,
+        seconds: (now - start).as_secs_f64(),
+        latency,
+        work_requests: thread.work_requests() - before,
+        queue_pairs: thread.queue_pairs() as u64,
+    })
+}
