@@ -1,4 +1,5 @@
-# alock-pair.sh I : one of two guests, node I: a CAS of guest 1 on guest 0's memory.
+# alock-pair.sh I : one of two guests, node I: a CAS of guest 1 on guest 0's memory, then
+# ALock and its rivals.
 # shellcheck source=tests/guest/tell.sh
 . /tell
 # shellcheck source=tests/guest/rdma-net.sh
@@ -14,8 +15,18 @@ test_cas() {
 # The other's may not be waiting yet.
 cas() { poll 60 test_cas || { tail -n 3 /tmp/said; return 1; }; }
 
+# Every section changes data, and the end finds every change.
+locks() {
+	export RANK=$I WORLD_SIZE=2 MASTER_PORT=18550
+	MASTER_ADDR=$(address 0) timeout 100 /files/alock-bench -d "rxe$I" -x 1 --out /tmp/out \
+		--threads 2 --locks 2,20 --locality 50 --rounds 1 --duration 300 >/tmp/said 2>&1 || { tail -n 3 /tmp/said; return 1; }
+	[ "$I" != 0 ] || [ "$(wc -l </tmp/out/summary.csv)" -eq 7 ]
+}
+
 verdict "a guest as a node" rdma_guest "$I"
 verdict "two guests reach each other" reaches_other
 verdict "CAS across guests" cas
-awk '$1 == 8 && $2 == 200 { print "# CAS across guests: median " $5 " us, least " $3 " us (200 times)" }' /tmp/said
+cas=$(awk '$1 == 8 && $2 == 200 { print "# CAS across guests: median " $5 " us, least " $3 " us (200 times)" }' /tmp/said)
+verdict "ALock and its rivals across guests: no update is lost" locks
+[ -z "$cas" ] || echo "$cas"
 finish

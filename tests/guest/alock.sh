@@ -29,9 +29,5 @@ while [ "$i" -lt "$nodes" ]; do
 	sed "s/^/node $i: /" /tmp/errors-$i
 	i=$((i + 1))
 done
-for file in raw.csv summary.csv; do
-	echo "@@ file $file"
-	cat /tmp/out/$file
-	echo "@@ end"
-done
+tell_files /tmp/out
 exit $rc

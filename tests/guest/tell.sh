@@ -22,6 +22,15 @@ finish() {
 	exit $failed
 }
 
+# tell_files DIR : what is in it comes out (scripts/boot --out).
+tell_files() {
+	for file in "$1"/*; do
+		echo "@@ file ${file##*/}"
+		cat "$file"
+		echo "@@ end"
+	done
+}
+
 # await STATE SECONDS : until status says so.
 await() {
 	i=0

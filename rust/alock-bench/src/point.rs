@@ -52,6 +52,10 @@ pub(crate) struct Set {
     /// Under the lock, in ns, besides the change
     #[arg(long, default_value_t = 0)]
     hold: u64,
+    /// Only the threads of so many nodes work, from rank 0 on; the others' memory serves
+    /// [default: all]
+    #[arg(long)]
+    at_work: Option<u16>,
     /// Of every point; each begins with another kind
     #[arg(long, default_value_t = 5)]
     rounds: u64,
@@ -71,6 +75,8 @@ pub(crate) struct Point {
     pub(crate) duration: Duration,
     pub(crate) think: Duration,
     pub(crate) hold: Duration,
+    /// The nodes whose threads work.
+    pub(crate) at_work: u16,
 }
 
 /// What a point showed.
@@ -175,6 +181,11 @@ impl Set {
             ),
             ("--duration is at least 1", self.duration >= 1),
             (
+                "--at-work is of 1 to the number of nodes",
+                self.at_work
+                    .is_none_or(|at_work| (1..=nodes).contains(&at_work)),
+            ),
+            (
                 "one node alone has --locality 100",
                 nodes > 1 || self.locality == [100],
             ),
@@ -203,6 +214,7 @@ impl Set {
                                 duration: Duration::from_millis(self.duration),
                                 think: Duration::from_nanos(self.think),
                                 hold: Duration::from_nanos(self.hold),
+                                at_work: self.at_work.unwrap_or(nodes),
                             };
                             points.push((round, point));
                         }

@@ -140,7 +140,8 @@ fn work(point: &Point, thread: &mut Thread, rank: u16, seed: u64) -> Result<Work
     let start = Instant::now();
     let mut operations = 0;
     let mut now = start;
-    while now - start < point.duration {
+    let works = rank < point.at_work;
+    while works && now - start < point.duration {
         let (node, number) = point.choose(rank, &mut random);
         let key = u64::from(node) * u64::from(point.locks_of_a_node()) + u64::from(number);
         let began = if point.think.is_zero() {
