@@ -79,9 +79,9 @@ unplugged() {
 	return $rc
 }
 
-# The cable is out for a moment: it goes on, or all are told in bounded time. (Which, is up
-# to the device: rxe does not always get through again. Seen: a request that it sent seven
-# times over a link that was up again after 18 ms was never answered.)
+# The cable is out for a moment: it goes on, or all are told in bounded time. Which, is up to
+# what is on the way then: rxe takes a packet that its link could not take for an error of
+# the queue pair, and an atomic write that it sends again for one to address 0.
 plugged_again() {
 	start 2 --lock alock --threads 1 --locks 20 --locality 50 --rounds 10 --duration 300 --silence 30
 	poll 60 begun || { echo "it did not begin: $(cat /tmp/errors-*)"; kill -9 $pids; return 1; }

@@ -119,6 +119,41 @@ stalls() {
 	mend 1 && poll 20 reaches 1 0 || { echo "not mended"; return 1; }
 }
 
+# one VERB : node 1 posts one to node 0, and it is lost on the way; the second time it gets
+# through. How it ended is left in /tmp/client.
+one() {
+	as_node 0 /files/nic-try -d rxe0 -x 1 serve 0.0.0.0:7471 >/tmp/server 2>&1 &
+	server=$!
+	poll 20 grep -q listening /tmp/server || { echo "no server: $(cat /tmp/server)"; kill $server; return 1; }
+	rm -f /tmp/go
+	mkfifo /tmp/go
+	as_node 1 /files/nic-try -d rxe1 -x 1 one "$1" "$(address 0):7471" </tmp/go >/tmp/client 2>&1 &
+	client=$!
+	exec 3>/tmp/go
+	rc=0
+	lost_once || rc=1
+	exec 3>&-
+	wait $client
+	kill $server 2>/dev/null
+	wait $server
+	return $rc
+}
+lost_once() {
+	poll 20 grep -q connected /tmp/client || { echo "not connected: $(cat /tmp/client)"; return 1; }
+	retries=$(counter 1 completer_retry_err)
+	lose 1
+	echo >&3
+	poll 20 more 1 completer_retry_err "$retries"
+	keep 1
+	poll 30 ended $client && [ "$(counter 1 completer_retry_err)" -gt "$retries" ] || { echo "$(cat /tmp/client)"; return 1; }
+}
+answered() { one "$1" && grep -qx "$1: answered" /tmp/client || { cat /tmp/client; return 1; }; }
+# Linux's rxe (7.3, `req_retry`) forgets the address of an atomic write that it sends again.
+answered_or_refused() {
+	one write && grep -qE '^write: (answered|.*: remote access error)$' /tmp/client || { cat /tmp/client; return 1; }
+	grep '^write: ' /tmp/client | sed 's/^/# sent again, /' >>/tmp/remarks
+}
+
 verdict "2 nodes" nodes 2
 if [ $rdma_mode = shared ]; then
 	verdict "CAS over the connection manager" managed
@@ -134,6 +169,9 @@ verdict "CAS over loopback" latency "over loopback" 0 0
 verdict "atomic write" atomic_write
 verdict "mpirun, 2 ranks" ranks 2
 verdict "mpirun, 4 ranks" ranks 4
+verdict "a compare-and-swap that was lost is sent again" answered cas
+verdict "a read that was lost is sent again" answered read
+verdict "a write that was lost is sent again, or refused" answered_or_refused
 verdict "nothing comes through a cut, and mended they reach each other" cut_and_mend
 verdict "ping-pong after the cut" pingpong 0 1
 cat /tmp/remarks

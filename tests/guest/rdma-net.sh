@@ -102,8 +102,14 @@ rdma_net() {
 	done
 }
 
-# cut I, mend I : node I's cable is out, and in again.
+# lose I, keep I : the switch forgets node I's port, and has it again. The node's own link is
+# up all the time: what it sends is lost on the way.
+lose() { ip link set "port$1" nomaster; }
+keep() { ip link set "port$1" master br0 && forwards "$1"; }
+forwards() { poll 10 grep -qx 3 "/sys/class/net/port$1/brport/state"; }
+# cut I, mend I : node I's cable is out, and in again. Its link is down: rxe takes what it
+# cannot send for an error of the queue pair.
 cut() { ip link set "port$1" down; }
 mend() {
-	ip link set "port$1" up && poll 10 grep -qx 3 "/sys/class/net/port$1/brport/state"
+	ip link set "port$1" up && forwards "$1"
 }

@@ -8,6 +8,8 @@
 //! nic-try [OPTION...] connect ADDRESS   # the peer, by TCP
 //! nic-try [OPTION...] loopback          # both in this process, on one device
 //! nic-try [OPTION...] faults            # loopback: what fails, and how it is told
+//! nic-try [OPTION...] one VERB ADDRESS  # with a peer that serves: cas, read or write,
+//!                                       # once, when a line comes; how it ended
 //! -d, --device NAME   -x, --gid-index N   --operations N (1000)
 //! ```
 
@@ -22,7 +24,7 @@ use std::time::Instant;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-const USAGE: &str = "usage: nic-try [-d DEVICE] [-x GID-INDEX] [--operations N] serve ADDRESS|connect ADDRESS|loopback|faults";
+const USAGE: &str = "usage: nic-try [-d DEVICE] [-x GID-INDEX] [--operations N] serve ADDRESS|connect ADDRESS|loopback|faults|one cas|read|write ADDRESS";
 
 /// What a peer says of itself, as a line of JSON.
 #[derive(Serialize, Deserialize)]
@@ -279,6 +281,23 @@ fn faults(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Posts `verb` when a line has come; how it ended.
+fn one(queue: &mut QueuePair, words: Remote, verb: &str) -> Result<()> {
+    std::io::stdin().read_line(&mut String::new())?;
+    match verb {
+        "cas" => queue.post_cas(1, words, 0, 1),
+        "read" => queue.post_read(1, words, 1),
+        "write" => queue.post_write(1, words, 1),
+        _ => return Err(USAGE.into()),
+    }?;
+    println!("posted");
+    match queue.wait() {
+        Ok(_) => println!("{verb}: answered"),
+        Err(error) => println!("{verb}: {error}"),
+    }
+    Ok(())
+}
+
 fn run() -> Result<()> {
     let mut options = Options::default();
     let mut operations = 1000;
@@ -321,6 +340,11 @@ fn run() -> Result<()> {
                 hear(&mut stream)?,
                 true,
             )?;
+        }
+        ["one", verb, address] => {
+            let region = nic.register(Memory::new(4096)?)?;
+            let (mut queue, words, _stream) = meet(&nic, &region, TcpStream::connect(address)?)?;
+            return one(&mut queue, words, verb);
         }
         _ => return Err(USAGE.into()),
     }
