@@ -13,6 +13,16 @@ pub struct Seen {
     pub victim: Cohort,
 }
 
+/// What was looked at, and did not yet show what is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looked {
+    /// A word of an own descriptor: memory of the thread's own node, in either cohort.
+    /// Somebody's store or verb changes it; to look costs a load.
+    Own,
+    /// The lock. For the remote cohort a look is a verb: it is to look seldom.
+    Lock,
+}
+
 /// How a thread accesses the words of locks and descriptors: with CPU instructions or with
 /// verbs. The queue and Peterson's lock are written once, over this.
 ///
@@ -64,6 +74,9 @@ pub trait Access {
     fn prepare(&self, place: Place, value: u64);
 
     /// Lets time pass after the look number `turn` (from 0) that found nothing. An error
-    /// when there is nothing to wait for any more: somebody is gone.
-    fn wait(&self, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
+    /// when there is nothing to wait for any more: somebody is gone. The lock waits here
+    /// and nowhere else.
+    ///
+    /// A bounded time: with verbs, after a look at the lock, what [`crate::pace`] says.
+    fn wait(&self, looked: Looked, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
 }

@@ -24,6 +24,7 @@ pub mod access;
 pub mod cluster;
 pub mod local;
 pub mod lock;
+pub mod pace;
 mod peterson;
 pub mod ptr;
 mod queue;

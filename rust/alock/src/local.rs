@@ -3,7 +3,7 @@
 use core::future::{poll_fn, Future};
 use core::task::Poll;
 
-use crate::access::{Access, Seen};
+use crate::access::{Access, Looked, Seen};
 use crate::ptr::{Cohort, LockPtr, Place, Ptr};
 use crate::word::{Memory, Word};
 
@@ -99,7 +99,8 @@ impl<M: Memory> Access for Local<'_, M> {
         self.word(place).store_relaxed(value);
     }
 
-    async fn wait(&self, turn: u32) -> Result<(), Gone> {
+    // Both are this node's memory.
+    async fn wait(&self, _looked: Looked, turn: u32) -> Result<(), Gone> {
         if !self.memory.pause(turn) {
             return Err(Gone);
         }

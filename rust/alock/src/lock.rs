@@ -50,7 +50,8 @@ impl Held {
 /// (compare-and-swap; write and read in one round trip).
 ///
 /// `goes_on` is asked where the wait can be given up: by the first of the queue, while the
-/// other cohort has the lock. `None` if it said no; the lock is not held then. Behind a
+/// other cohort has the lock, between its looks (so by a remote one as rarely as
+/// [`crate::pace`] says). `None` if it said no; the lock is not held then. Behind a
 /// predecessor nothing can be given up.
 ///
 /// # Errors

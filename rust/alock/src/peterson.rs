@@ -1,7 +1,7 @@
 //! The modified Peterson lock between the cohorts' leaders (the paper's Algorithm 4). The
 //! tails are its flags, which the queue sets and clears.
 
-use crate::access::Access;
+use crate::access::{Access, Looked};
 use crate::ptr::LockPtr;
 
 /// Enters, or enters again (`pReacquire`): yields to the other cohort if that waits. To be
@@ -21,7 +21,7 @@ pub(crate) async fn enter<A: Access>(
         if !goes_on() {
             return Ok(false);
         }
-        access.wait(turn).await?;
+        access.wait(Looked::Lock, turn).await?;
         turn = turn.saturating_add(1);
         seen = access.look(lock).await?;
     }

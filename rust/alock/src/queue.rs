@@ -3,7 +3,7 @@
 //! First come, first served, from the swap on. A thread in it cannot leave before its turn:
 //! its predecessor is to hand over to it.
 
-use crate::access::Access;
+use crate::access::{Access, Looked};
 use crate::ptr::{Descriptor, LockPtr, Ptr};
 
 /// How one came to the front of the queue.
@@ -38,10 +38,10 @@ pub(crate) async fn join<A: Access>(
     let mut turn = 0;
     loop {
         match access.own(mine.budget()) {
-            Descriptor::WAITING => access.wait(turn).await?,
+            Descriptor::WAITING => access.wait(Looked::Own, turn).await?,
             budget => return Ok(Joined::HandedOver(budget)),
         }
-        turn += 1;
+        turn = turn.saturating_add(1);
     }
 }
 
@@ -74,8 +74,8 @@ pub(crate) async fn leave<A: Access>(
         if let Some(next) = Ptr::from_bits(access.own(mine.next())) {
             break next;
         }
-        access.wait(turn).await?;
-        turn += 1;
+        access.wait(Looked::Own, turn).await?;
+        turn = turn.saturating_add(1);
     };
     access.tell(Descriptor(next).budget(), budget).await
 }

@@ -2,7 +2,7 @@
 
 use core::future::Future;
 
-use crate::access::{Access, Seen};
+use crate::access::{Access, Looked, Seen};
 use crate::local::victim_in;
 use crate::ptr::{Cohort, LockPtr, Place, Ptr};
 
@@ -46,8 +46,9 @@ pub trait Verbs {
     /// Whether a place is in the memory of the thread's own node.
     fn is_own(&self, place: Place) -> bool;
 
-    /// See [`Access::wait`].
-    fn wait(&self, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
+    /// See [`Access::wait`]. After a look at the lock, which is a verb, it backs off as
+    /// [`crate::pace`] says; after one at the own memory it does not.
+    fn wait(&self, looked: Looked, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
 }
 
 /// The access of threads to locks of other nodes.
@@ -128,7 +129,7 @@ impl<V: Verbs> Access for Remote<'_, V> {
         self.verbs.store(place, value, false);
     }
 
-    async fn wait(&self, turn: u32) -> Result<(), V::Fault> {
-        self.verbs.wait(turn).await
+    async fn wait(&self, looked: Looked, turn: u32) -> Result<(), V::Fault> {
+        self.verbs.wait(looked, turn).await
     }
 }

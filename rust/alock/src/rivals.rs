@@ -2,19 +2,23 @@
 //! verbs, those of its own node through its card's loopback. Same table, same lines of 64
 //! bytes, same completions.
 
+use crate::access::Looked;
 use crate::ptr::{Descriptor, LockPtr, Place, Ptr};
 use crate::queue;
 use crate::remote::{Remote, Verbs};
 
 /// Acquires by compare-and-swap until it succeeds. One verb uncontended. No order, no bound.
 ///
+/// It does not back off: the paper's, which it stands for, simply repeats. (Waiting, it
+/// loads the cards as ALock's remote leader would without [`crate::pace`]; with a back-off
+/// it would be another lock, whose time has to be tuned to each load.)
+///
 /// # Errors
 /// The verbs'.
 pub async fn spin_lock<V: Verbs>(verbs: &V, word: Place) -> Result<(), V::Fault> {
-    let mut turn = 0;
     while verbs.cas(word, Ptr::NULL, u64::from(Ptr::TAG)).await? != Ptr::NULL {
-        verbs.wait(turn).await?;
-        turn += 1;
+        // No pause on the wire; only a chance to hear that somebody is gone.
+        verbs.wait(Looked::Own, 0).await?;
     }
     Ok(())
 }

@@ -2,22 +2,25 @@
 //! queue, Peterson's lock and CPU access. The card is an agent that acts at once, in order;
 //! its compare-and-swap is a load and a store.
 
+mod shared;
+
 use std::future::Future;
 use std::num::NonZeroU32;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use loom::sync::atomic::{fence, AtomicU64};
 use loom::sync::{Arc, Mutex};
 
-use alock::access::Access;
+use alock::access::{Access, Looked};
 use alock::local::{Gone, Local};
 use alock::lock::{acquire, release, try_acquire};
 use alock::ptr::{Descriptor, LockPtr, NodeId, Place, Ptr};
 use alock::remote::{Remote, Verbs};
 use alock::word::{Memory, Word};
+
+use shared::block_on;
 
 struct LoomWord(AtomicU64);
 
@@ -46,6 +49,9 @@ struct Shared {
     data: UnsafeCell<u64>,
     /// One atomic operation of the card at a time.
     card: Mutex<()>,
+    /// Whether a compare-and-swap that is complete orders the CPU's accesses too, beyond
+    /// the word itself. Between the cohorts that is needed; among remote threads it is not.
+    completion_is_barrier: bool,
 }
 
 const LOCK: LockPtr = LockPtr(line(0));
@@ -58,12 +64,13 @@ const fn line(number: u64) -> Ptr {
 }
 
 impl Shared {
-    fn new(descriptors: usize) -> Self {
+    fn new(descriptors: usize, completion_is_barrier: bool) -> Self {
         let word = |_| LoomWord(AtomicU64::new(0));
         Self {
             words: (0..8 * (descriptors + 1)).map(word).collect(),
             data: UnsafeCell::new(0),
             card: Mutex::new(()),
+            completion_is_barrier,
         }
     }
 
@@ -106,7 +113,9 @@ impl Verbs for LoomCard<'_> {
             word.store_release(new);
         }
         // Complete: everybody sees it before what this thread does next.
-        fence(SeqCst);
+        if self.0.completion_is_barrier {
+            fence(SeqCst);
+        }
         Ok(found)
     }
     async fn write(&self, to: Place, value: u64) -> Result<(), Gone> {
@@ -136,22 +145,11 @@ impl Verbs for LoomCard<'_> {
     fn is_own(&self, _: Place) -> bool {
         true
     }
-    async fn wait(&self, turn: u32) -> Result<(), Gone> {
+    async fn wait(&self, _: Looked, turn: u32) -> Result<(), Gone> {
         if self.0.pause(turn) {
             Ok(())
         } else {
             Err(Gone)
-        }
-    }
-}
-
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let mut future = pin!(future);
-    let mut context = Context::from_waker(Waker::noop());
-    loop {
-        // Who returns has paused.
-        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
-            return value;
         }
     }
 }
@@ -204,7 +202,10 @@ fn search(threads: &'static [Given], preemptions: Option<usize>) {
     let counted = executions.clone();
     builder.check(move || {
         counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let shared = Arc::new(Shared::new(threads.len()));
+        let shared = Arc::new(Shared::new(
+            threads.len(),
+            threads.iter().any(|it| !it.remote),
+        ));
         let run = |number: usize, shared: &Shared| {
             let given = threads[number];
             let mut entered = 0;
@@ -298,7 +299,7 @@ fn waiting(shared: &Arc<Shared>, remote: bool, mine: u64) -> Waiting {
 /// other cohort, and the first hands over with a budget of 0.
 fn search_handover(remote: bool) {
     loom::model(move || {
-        let shared = Arc::new(Shared::new(3));
+        let shared = Arc::new(Shared::new(3, true));
         let first = Descriptor(line(1));
         let held = block_on(async {
             let budget = NonZeroU32::MIN;

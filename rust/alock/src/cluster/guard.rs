@@ -86,7 +86,9 @@ impl Thread {
     /// Acquires it, or gives up at the deadline **where that is possible**: while the other
     /// cohort has the lock and this thread is first of its own. Behind a predecessor of its
     /// own cohort it waits for its turn, also beyond the deadline, and gives up then if it
-    /// would have to wait on.
+    /// would have to wait on. It asks for the time between two looks, which a remote thread
+    /// has at least every [`crate::pace::LOOK_EVERY`] round trips; then it leaves, which
+    /// takes a verb or two.
     ///
     /// # Errors
     /// As [`Thread::try_lock`].

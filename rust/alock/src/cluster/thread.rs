@@ -4,12 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::future::{poll_fn, Future};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use nic::{Completion, QueuePair, Request};
 
 use super::node::Node;
 use super::Error;
+use crate::access::Looked;
 use crate::local::once;
+use crate::pace::Pace;
 use crate::ptr::{Descriptor, LockPtr, Place};
 use crate::remote::Verbs;
 use crate::word::{Memory, Word};
@@ -29,6 +32,8 @@ pub struct Thread {
     forgotten: RefCell<Vec<u64>>,
     /// Descriptors that nobody knows of.
     free: RefCell<Vec<Descriptor>>,
+    /// How often it looks at a lock that the other cohort has.
+    pace: Pace,
 }
 
 /// An operation that was posted.
@@ -71,6 +76,7 @@ impl Thread {
             done: RefCell::default(),
             forgotten: RefCell::default(),
             free: RefCell::new(free),
+            pace: Pace::default(),
             node,
         }
     }
@@ -196,7 +202,10 @@ impl Verbs for Thread {
 
     async fn read(&self, lock: LockPtr) -> Result<[u64; 3], Error> {
         let request = self.look(lock);
-        Ok(Self::words(&self.verb(lock.0.node().0, &[request]).await?))
+        let began = Instant::now();
+        let words = Self::words(&self.verb(lock.0.node().0, &[request]).await?);
+        self.pace.took(began.elapsed().as_nanos() as u64);
+        Ok(words)
     }
 
     async fn write_and_read(
@@ -228,10 +237,19 @@ impl Verbs for Thread {
         place.node().0 == self.node.0.rendezvous.rank()
     }
 
-    async fn wait(&self, _turn: u32) -> Result<(), Error> {
-        self.node.0.rendezvous.health.check()?;
-        once().await;
-        Ok(())
+    async fn wait(&self, looked: Looked, turn: u32) -> Result<(), Error> {
+        let until = match (looked, self.pace.pause(turn)) {
+            (Looked::Own, _) | (Looked::Lock, 0) => None,
+            (Looked::Lock, pause) => Some(Instant::now() + Duration::from_nanos(pause)),
+        };
+        loop {
+            self.node.0.rendezvous.health.check()?;
+            // Whoever polls has other things to do meanwhile.
+            once().await;
+            if until.is_none_or(|until| Instant::now() >= until) {
+                return Ok(());
+            }
+        }
     }
 }
 

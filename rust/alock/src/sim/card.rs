@@ -2,8 +2,10 @@
 
 use std::rc::Rc;
 
-use super::cpu::wait;
+use super::cpu::{check, wait};
 use super::{Cluster, Lost, Nanos, State, Writes};
+use crate::access::Looked;
+use crate::pace::Pace;
 use crate::ptr::{LockPtr, NodeId, Place};
 use crate::remote::Verbs;
 
@@ -11,6 +13,7 @@ use crate::remote::Verbs;
 pub struct Card {
     cluster: Cluster,
     node: NodeId,
+    pace: Pace,
 }
 
 impl Card {
@@ -21,6 +24,7 @@ impl Card {
         Self {
             cluster: cluster.clone(),
             node,
+            pace: Pace::default(),
         }
     }
 
@@ -164,11 +168,13 @@ impl Verbs for Card {
     }
 
     async fn read(&self, lock: LockPtr) -> Result<[u64; 3], Lost> {
+        let began = self.state().clock.now();
         let served = self.send(lock.0.node());
         self.reach(served).await;
         let words = self.copy(lock).await;
         self.complete(lock.0.node(), self.state().clock.now())
             .await?;
+        self.pace.took(self.state().clock.now() - began);
         Ok(words)
     }
 
@@ -197,7 +203,14 @@ impl Verbs for Card {
         place.node() == self.node
     }
 
-    async fn wait(&self, turn: u32) -> Result<(), Lost> {
-        wait(&self.cluster, turn, 100).await
+    async fn wait(&self, looked: Looked, turn: u32) -> Result<(), Lost> {
+        match looked {
+            Looked::Own => wait(&self.cluster, turn, 100).await,
+            Looked::Lock => {
+                check(&self.cluster)?;
+                self.state().clock.sleep(self.pace.pause(turn)).await;
+                Ok(())
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A simulated thread's CPU.
 
 use super::{Cluster, Lost};
-use crate::access::{Access, Seen};
+use crate::access::{Access, Looked, Seen};
 use crate::local::victim_in;
 use crate::ptr::{Cohort, LockPtr, Place, Ptr};
 
@@ -95,16 +95,19 @@ impl Access for Cpu {
         self.0 .0.store(place, value);
     }
 
-    async fn wait(&self, turn: u32) -> Result<(), Lost> {
+    async fn wait(&self, _looked: Looked, turn: u32) -> Result<(), Lost> {
         wait(&self.0, turn, 50).await
     }
 }
 
+/// Whether all are there.
+pub(super) fn check(cluster: &Cluster) -> Result<(), Lost> {
+    cluster.0.lost.get().map_or(Ok(()), |node| Err(Lost(node)))
+}
+
 /// Waits `least`, and longer the more often it waited.
 pub(super) async fn wait(cluster: &Cluster, turn: u32, least: u64) -> Result<(), Lost> {
-    if let Some(node) = cluster.0.lost.get() {
-        return Err(Lost(node));
-    }
+    check(cluster)?;
     let state = &cluster.0;
     let time = state.about(least << turn.min(4));
     state.clock.sleep(time).await;

@@ -1,6 +1,6 @@
 //! A lock that does not work: the negative control of the simulation's Table 1.
 
-use alock::access::Access;
+use alock::access::{Access, Looked};
 use alock::ptr::{Cohort, LockPtr, Ptr};
 use alock::remote::Verbs;
 use alock::sim::{Card, Cpu, Lost};
@@ -27,7 +27,7 @@ pub(crate) async fn lock(
         if got {
             return Ok(());
         }
-        cpu.wait(turn).await?;
+        cpu.wait(Looked::Lock, turn).await?;
         turn += 1;
     }
 }
