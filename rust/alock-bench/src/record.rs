@@ -287,7 +287,8 @@ impl Record {
     pub(crate) fn read(dir: &Path) -> Result<Self, String> {
         let (name, read): (_, fn(&str) -> Result<Self, String>) = match dir.join("run.json") {
             path if path.exists() => ("run.json", Self::from_json),
-            _ => ("raw.csv", Self::from_csv),
+            _ if dir.join("raw.csv").exists() => ("raw.csv", Self::from_csv),
+            _ => return Err(format!("no run.json and no raw.csv in {}", dir.display())),
         };
         let path = dir.join(name);
         let said = |why: String| format!("{}: {why}", path.display());
