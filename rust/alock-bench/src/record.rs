@@ -285,15 +285,18 @@ impl Record {
 
     /// Of a folder's `run.json`; without one, as much as its `raw.csv` has.
     pub(crate) fn read(dir: &Path) -> Result<Self, String> {
-        let (name, read): (_, fn(&str) -> Result<Self, String>) = match dir.join("run.json") {
-            path if path.exists() => ("run.json", Self::from_json),
-            _ if dir.join("raw.csv").exists() => ("raw.csv", Self::from_csv),
-            _ => return Err(format!("no run.json and no raw.csv in {}", dir.display())),
+        let there = |name: &&str| dir.join(name).exists();
+        let Some(name) = ["run.json", "raw.csv"].into_iter().find(there) else {
+            return Err(format!("no run.json and no raw.csv in {}", dir.display()));
         };
         let path = dir.join(name);
         let said = |why: String| format!("{}: {why}", path.display());
         let text = fs::read_to_string(&path).map_err(|error| said(error.to_string()))?;
-        let it = read(&text).map_err(said)?;
+        let it = match name {
+            "run.json" => Self::from_json(&text),
+            _ => Self::from_csv(&text),
+        };
+        let it = it.map_err(said)?;
         it.check().map_err(said)?;
         Ok(it)
     }

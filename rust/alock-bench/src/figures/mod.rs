@@ -59,6 +59,9 @@ enum Unit {
     Ratio,
 }
 
+/// By x.
+type Points = Vec<(f64, Spread)>;
+
 struct Panel {
     title: String,
     series: Vec<Series>,
@@ -69,7 +72,7 @@ struct Series {
     look: Look,
     /// A curve has no marks and no bars.
     is_curve: bool,
-    points: Vec<(f64, Spread)>,
+    points: Points,
 }
 
 /// A series' look is its own in every figure.

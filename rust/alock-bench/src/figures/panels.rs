@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{look_of, Axis, Figure, Panel, Series, Unit, OTHERS};
+use super::{look_of, Axis, Figure, Panel, Points, Series, Unit, OTHERS};
 use crate::medians::{Medians, Spread, Table};
 use crate::point::Lock;
 use crate::record::{Key, Record};
@@ -129,7 +129,7 @@ impl Of<'_> {
             .filter(|(key, _)| key.nodes == self.nodes)
             .collect();
         let threads = all.iter().map(|(key, _)| key.threads).max().unwrap_or(0);
-        let mut panels: BTreeMap<(u32, u32), BTreeMap<u8, Vec<(f64, Spread)>>> = BTreeMap::new();
+        let mut panels: BTreeMap<(u32, u32), BTreeMap<u8, Points>> = BTreeMap::new();
         for (key, it) in all.iter().filter(|(key, _)| key.threads == threads) {
             let (Some((local, remote)), Some(base)) = (key.budgets(), self.table.base(key)) else {
                 continue;
@@ -306,7 +306,7 @@ fn medians(table: &Table) -> String {
 
 /// A series a lock, in the order of the tables.
 fn by_lock(points: impl Iterator<Item = (Lock, f64, Spread)>) -> Vec<Series> {
-    let mut locks: BTreeMap<Lock, Vec<(f64, Spread)>> = BTreeMap::new();
+    let mut locks: BTreeMap<Lock, Points> = BTreeMap::new();
     for (lock, x, y) in points {
         locks.entry(lock).or_default().push((x, y));
     }
@@ -320,7 +320,7 @@ fn by_lock(points: impl Iterator<Item = (Lock, f64, Spread)>) -> Vec<Series> {
 }
 
 /// How many took no longer, of all. It begins at 0, at the least value.
-fn cumulated(counts: &[(u64, u64)]) -> Vec<(f64, Spread)> {
+fn cumulated(counts: &[(u64, u64)]) -> Points {
     let all: u64 = counts.iter().map(|(_, count)| count).sum();
     let at = |value: u64, share: f64| {
         let share = Spread {
