@@ -104,6 +104,15 @@ launched() {
 	grep -q '^| 1 | 20 | 50 % | rdma_mcs |' /tmp/said
 }
 
+# Tables and figures come again from run.json alone, where there is no device.
+redrawn() {
+	rm -rf /tmp/again && mkdir /tmp/again && cp /tmp/out/run.json /tmp/again/ || return 1
+	$bench --draw /tmp/again >/tmp/said 2>&1 || { cat /tmp/said; return 1; }
+	for file in raw.csv summary.csv throughput.svg latency.svg loopback.svg queue-pairs.svg; do
+		cmp /tmp/out/$file /tmp/again/$file || return 1
+	done
+}
+
 # refuses TEXT ARGUMENT... : one line that says so, and nothing else.
 refuses() {
 	text=$1
@@ -114,12 +123,15 @@ refuses() {
 
 verdict "two nodes" rdma_net 2
 verdict "2 nodes, 2 threads, every kind: no update is lost" whole 2 --threads 2 --locks 2,20 --locality 50,85,100 $short
+verdict "its tables and figures are drawn again" redrawn
 verdict "2 nodes, budgets of 1" whole 2 --lock alock --threads 2 --locks 2 --locality 50 --local-budget 1 --remote-budget 1 $short
 verdict "a lock that excludes nobody loses updates, and is found out" found_out
 verdict "mpirun starts it" launched
 verdict "a device that is not there is refused" refuses 'rxe0' -d rxe9 --locality 100
 verdict "an address that is not there is refused" refuses '77' -d rxe0 -x 77 --locality 100
 verdict "one node alone has no remote locks" refuses 'locality' -d rxe0 --locality 85
+verdict "where nothing can be written nothing is run" refuses 'cannot write to /proc/out' -d rxe0 --locality 100 --out /proc/out
+verdict "nothing to draw is said" refuses 'no run.json and no raw.csv in /files' --draw /files
 verdict "a cable out for a moment: it goes on, or all are told" plugged_again
 verdict "a cable out for good" unplugged
 verdict "four nodes" rdma_net 4

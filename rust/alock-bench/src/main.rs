@@ -5,9 +5,17 @@
 //! Every node runs it. Each critical section changes a word that the lock protects; the end
 //! checks that none was lost.
 
+#[cfg(test)]
+mod example;
+mod figures;
+mod files;
 mod launch;
+mod medians;
 mod point;
+mod progress;
+mod record;
 mod report;
+mod tables;
 mod verbs;
 
 use std::path::PathBuf;
@@ -20,6 +28,9 @@ use clap::Parser;
 
 use launch::Place;
 use point::Set;
+use progress::Progress;
+use record::About;
+use report::Report;
 
 /// ALock beside locks that need loopback, on the nodes of a cluster.
 ///
@@ -55,9 +66,16 @@ struct Options {
     /// After so many seconds of silence a node counts as lost
     #[arg(long, default_value_t = 10)]
     silence: u64,
-    /// Rank 0 writes raw.csv and summary.csv there
+    /// Rank 0 writes raw.csv, run.json, tables and figures there
     #[arg(long, default_value = ".")]
     out: PathBuf,
+    /// Printed below every figure: what the reader must know of the machine
+    #[arg(long)]
+    remark: Option<String>,
+    /// Runs nothing: writes the tables and figures of DIR/run.json, or as much as
+    /// DIR/raw.csv has, to DIR. Of the other options --remark alone counts
+    #[arg(long, value_name = "DIR")]
+    draw: Option<PathBuf>,
 }
 
 /// This process' threads, those to come included, run when nothing else does.
@@ -72,6 +90,11 @@ fn go_behind() -> std::io::Result<()> {
 }
 
 fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+    let remark = options.remark.as_deref();
+    if let Some(dir) = &options.draw {
+        print!("{}", report::draw(dir, remark)?);
+        return Ok(());
+    }
     let Place {
         rank,
         size,
@@ -90,16 +113,21 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         ..nic::Options::default()
     };
     let points = options.set.points(size)?;
-    let mut report = (rank == 0)
-        .then(|| report::Report::new(&options.out))
-        .transpose()?;
+    let mut report = None;
+    if rank == 0 {
+        let device = nic::Nic::open(&nic)?.name().to_owned();
+        let about = About::new(&device, options.behind, &options.set, remark);
+        report = Some(Report::new(&options.out, about)?);
+    }
+    let mut progress = Progress::new(points.len());
     for (number, (round, point)) in points.iter().enumerate() {
         let found = verbs::run(point, &rendezvous, &nic, options.set.seed + *round)?;
         if let Some(report) = &mut report {
             report.add(*round, point, &found)?;
-            report::progress(number + 1, points.len(), point, &found);
+            progress.show(number + 1, point, &found);
         }
     }
+    drop(progress);
     if let Some(report) = report {
         print!("{}", report.finish()?);
     }

@@ -11,7 +11,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 /// A kind of lock, as it is called in options and tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[value(rename_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Lock {
@@ -22,10 +22,28 @@ pub(crate) enum Lock {
     Busted,
 }
 
+impl Lock {
+    /// As it is called in options and tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Alock => "alock",
+            Self::RdmaSpin => "rdma_spin",
+            Self::RdmaMcs => "rdma_mcs",
+            Self::Busted => "busted",
+        }
+    }
+
+    /// Whether budgets mean anything to it.
+    pub(crate) fn has_budgets(self) -> bool {
+        self == Self::Alock
+    }
+}
+
 /// What is measured: every combination, in rounds.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
 pub(crate) struct Set {
     /// Kinds of locks
+    #[serde(rename = "lock")]
     #[arg(long = "lock", value_delimiter = ',', default_values = ["alock", "rdma_spin", "rdma_mcs"])]
     kinds: Vec<Lock>,
     /// Threads a node
@@ -37,12 +55,12 @@ pub(crate) struct Set {
     /// How much of the operations are on the own node's locks, in percent
     #[arg(long, value_delimiter = ',', default_values_t = [85, 95, 100])]
     locality: Vec<u8>,
-    /// Of the local cohort
-    #[arg(long, default_value = "5")]
-    local_budget: NonZeroU32,
+    /// Of the local cohort. ALock runs with every pair of budgets; summary.csv has the first
+    #[arg(long, value_delimiter = ',', default_values = ["5"])]
+    local_budget: Vec<NonZeroU32>,
     /// Of the remote cohort
-    #[arg(long, default_value = "20")]
-    remote_budget: NonZeroU32,
+    #[arg(long, value_delimiter = ',', default_values = ["20"])]
+    remote_budget: Vec<NonZeroU32>,
     /// Of a point, in ms
     #[arg(long, default_value_t = 500)]
     duration: u64,
@@ -56,7 +74,7 @@ pub(crate) struct Set {
     /// [default: all]
     #[arg(long)]
     at_work: Option<u16>,
-    /// Of every point; each begins with another kind
+    /// Of every point; each begins with another lock
     #[arg(long, default_value_t = 5)]
     rounds: u64,
     /// Of the choice of locks
@@ -180,6 +198,7 @@ impl Set {
                 self.threads.iter().all(|&t| t >= 1),
             ),
             ("--duration is at least 1", self.duration >= 1),
+            ("--rounds is at least 1", self.rounds >= 1),
             (
                 "--at-work is of 1 to the number of nodes",
                 self.at_work
@@ -194,23 +213,21 @@ impl Set {
                 return Err(what.into());
             }
         }
+        let series = self.series();
         let mut points = Vec::new();
         for round in 0..self.rounds {
             for &threads in &self.threads {
                 for &locks in &self.locks {
                     for &locality in &self.locality {
-                        for turn in 0..self.kinds.len() {
-                            let turn = (turn + round as usize) % self.kinds.len();
+                        for turn in 0..series.len() {
+                            let (lock, budgets) = series[(turn + round as usize) % series.len()];
                             let point = Point {
-                                lock: self.kinds[turn],
+                                lock,
                                 nodes,
                                 threads,
                                 locks,
                                 locality,
-                                budgets: Budgets {
-                                    local: self.local_budget,
-                                    remote: self.remote_budget,
-                                },
+                                budgets,
                                 duration: Duration::from_millis(self.duration),
                                 think: Duration::from_nanos(self.think),
                                 hold: Duration::from_nanos(self.hold),
@@ -223,5 +240,78 @@ impl Set {
             }
         }
         Ok(points)
+    }
+
+    /// The locks that are compared: ALock with every pair of budgets; another lock once.
+    fn series(&self) -> Vec<(Lock, Budgets)> {
+        let mut pairs = Vec::new();
+        for &local in &self.local_budget {
+            for &remote in &self.remote_budget {
+                pairs.push(Budgets { local, remote });
+            }
+        }
+        let mut series = Vec::new();
+        for &lock in &self.kinds {
+            let pairs = if lock.has_budgets() {
+                &pairs[..]
+            } else {
+                &pairs[..1]
+            };
+            series.extend(pairs.iter().map(|&budgets| (lock, budgets)));
+        }
+        series
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::example::set;
+
+    #[test]
+    fn every_pair_of_budgets_is_a_series_and_rivals_run_once() {
+        let set = set(
+            "--threads 1 --locks 20 --locality 85 --rounds 2 --local-budget 5,7 --remote-budget 5,20",
+        );
+        let points = set.points(2).unwrap();
+        let round = |round| {
+            let of_it = points.iter().filter(move |(its, _)| *its == round);
+            of_it.map(|(_, it)| {
+                let pair = it
+                    .lock
+                    .has_budgets()
+                    .then(|| (it.budgets.local.get(), it.budgets.remote.get()));
+                (it.lock.name(), pair)
+            })
+        };
+        let mut first: Vec<_> = round(0).collect();
+        assert_eq!(
+            first,
+            [
+                ("alock", Some((5, 5))),
+                ("alock", Some((5, 20))),
+                ("alock", Some((7, 5))),
+                ("alock", Some((7, 20))),
+                ("rdma_spin", None),
+                ("rdma_mcs", None),
+            ]
+        );
+        // Interleaved: each round begins with another.
+        first.rotate_left(1);
+        assert_eq!(round(1).collect::<Vec<_>>(), first);
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_refused() {
+        for (arguments, text) in [
+            ("--locality 101", "--locality is of 0 to 100"),
+            ("--locks 0", "--locks"),
+            ("--threads 0", "--threads"),
+            ("--duration 0", "--duration"),
+            ("--rounds 0", "--rounds"),
+        ] {
+            let said = set(arguments).points(2).unwrap_err();
+            assert!(said.contains(text), "{said}");
+        }
+        assert!(set("").points(1).unwrap_err().contains("--locality 100"));
     }
 }
