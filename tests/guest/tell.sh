@@ -22,14 +22,10 @@ finish() {
 	exit $failed
 }
 
-# tell_files DIR : what is in it comes out (scripts/boot --out).
-tell_files() {
-	for file in "$1"/*; do
-		echo "@@ file ${file##*/}"
-		cat "$file"
-		echo "@@ end"
-	done
-}
+# tell_file NAME FILE : it comes out (scripts/boot --out); and packed, as NAME.gz.b64, for a
+# serial line is slow.
+tell_file() { echo "@@ file $1"; cat "$2"; echo "@@ end"; }
+tell_packed() { echo "@@ file $1.gz.b64"; gzip -c "$2" | base64; echo "@@ end"; }
 
 # await STATE SECONDS : until status says so.
 await() {

@@ -322,6 +322,7 @@ impl word::Memory for Shared {
     }
 
     fn pause(&self, _turn: u32) -> bool {
+        std::hint::spin_loop();
         self.rendezvous.health.check().is_ok()
     }
 }

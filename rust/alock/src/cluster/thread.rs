@@ -244,6 +244,7 @@ impl Verbs for Thread {
         };
         loop {
             self.node.0.rendezvous.health.check()?;
+            std::hint::spin_loop();
             // Whoever polls has other things to do meanwhile.
             once().await;
             if until.is_none_or(|until| Instant::now() >= until) {
@@ -256,7 +257,8 @@ impl Verbs for Thread {
 /// Looks so often before it lets other threads run.
 const LOOKS: u32 = 64;
 
-/// Polls until it is ready.
+/// Polls until it is ready. Without a pause between two looks: a completion queue is no word
+/// that many look at, and where others do wait (`Verbs::wait`, `Memory::pause`) there is one.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -267,7 +269,6 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
         }
         if looks < LOOKS {
             looks += 1;
-            std::hint::spin_loop();
         } else {
             std::thread::yield_now();
         }
