@@ -22,7 +22,7 @@ all() {
 		RANK=$i as_node $i /files/alock-bench -d rxe$i -x 1 "$@" >/tmp/said-$i 2>&1 &
 		pids="$pids $!"
 	done
-	RANK=0 in_node 0 /files/alock-bench -d rxe0 -x 1 --out "$dir" "$@" 2>&1 >/tmp/said-0 || rc=1
+	{ RANK=0 in_node 0 /files/alock-bench -d rxe0 -x 1 --out "$dir" "$@" >/tmp/said-0; } 2>&1 || rc=1
 	for pid in $pids; do wait "$pid" || rc=1; done
 	i=1
 	while [ $rc -ne 0 ] && [ "$i" -lt "$nodes" ]; do
