@@ -102,13 +102,12 @@ impl Worker {
             }
             // It grows as it must.
             let _ = self.latency.borrow_mut().record(self.cluster.now() - began);
-            let in_time = self.cluster.now() - start <= duration;
-            let count = if in_time {
-                &self.operations
+            if self.cluster.now() - start <= duration {
+                self.operations.set(self.operations.get() + 1);
+                self.requests.set(self.card.work_requests());
             } else {
-                &self.late
-            };
-            count.set(count.get() + 1);
+                self.late.set(1);
+            }
             self.pass(point.think.as_nanos() as u64).await;
         }
     }

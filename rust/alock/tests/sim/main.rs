@@ -206,13 +206,12 @@ fn a_dead_node_is_an_error_for_who_waits() {
 #[test]
 fn who_spins_sees_every_change() {
     for kind in [Kind::ALock, Kind::Impatient, Kind::RdmaSpin, Kind::RdmaMcs] {
-        for (locality, hold) in [(0, 0), (50, 100), (90, 5000), (100, 0)] {
+        for (locality, hold) in [(50, 0), (90, 5000)] {
             always(&Work {
                 kind,
                 locality,
                 hold,
                 threads: 3,
-                nodes: 3,
                 model: Model::connectx3(),
                 ..Work::default()
             });
