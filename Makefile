@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The front door. Each goal is a script of the same name in scripts/.
 .DEFAULT_GOAL := help
-.PHONY: help run run-alock test test-deep module check bench bench-rlock clean distclean
+.PHONY: help run run-alock sim-alock test test-deep module check bench bench-rlock clean distclean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -11,6 +11,9 @@ run: ## ticket, TWA and the kernel's own spinlock on a distribution kernel in QE
 
 run-alock: ## ALock and two locks that need loopback, on soft-RoCE nodes of a guest
 	@scripts/run-alock
+
+sim-alock: ## the same on simulated clusters of 5, 10 and 20 nodes, in virtual time
+	@scripts/sim-alock
 
 test: ## every check: minutes, once the two kernels it needs are built; ends with 'N passed, N failed'
 	@scripts/test

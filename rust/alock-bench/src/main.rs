@@ -15,6 +15,7 @@ mod point;
 mod progress;
 mod record;
 mod report;
+mod sim;
 mod tables;
 mod verbs;
 
@@ -24,7 +25,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alock::cluster::{Error, Rendezvous};
-use clap::Parser;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 
 use launch::Place;
 use point::Set;
@@ -35,7 +37,9 @@ use report::Report;
 /// ALock beside locks that need loopback, on the nodes of a cluster.
 ///
 /// Start one a node, by mpirun, srun or hand; each finds its rank, the number of nodes and
-/// the address of rank 0 in its options or in what the launcher set.
+/// the address of rank 0 in its options or in what the launcher set. With --device sim one
+/// process simulates all nodes, in virtual time; then --nodes is 5,10,20 unless it is given,
+/// --threads 1,2,4,8,12, --locality 85,90,95,100, --duration 5 and --rounds 3.
 #[derive(Debug, Parser)]
 #[command(version, about, long_about)]
 struct Options {
@@ -48,7 +52,11 @@ struct Options {
     /// Where rank 0 listens, HOST:PORT [default: MASTER_ADDR:MASTER_PORT]
     #[arg(long)]
     rendezvous: Option<String>,
-    /// The RDMA device [default: the first]
+    /// How many nodes the cluster has: with --device sim, one run each [default: 5,10,20];
+    /// with a real device only a check of the launcher's number
+    #[arg(long, value_delimiter = ',')]
+    nodes: Vec<u16>,
+    /// The RDMA device, or sim for a simulated cluster [default: the first]
     #[arg(short, long)]
     device: Option<String>,
     /// The index of the device's address [default: the first of IPv4 and RoCE v2]
@@ -59,6 +67,8 @@ struct Options {
     port: u8,
     #[command(flatten)]
     set: Set,
+    #[command(flatten)]
+    sim: sim::Options,
     /// Run behind everything else (SCHED_IDLE). For software devices: theirs are kernel
     /// threads, which otherwise wait until a program that never sleeps has used its slice
     #[arg(long)]
@@ -89,17 +99,63 @@ fn go_behind() -> std::io::Result<()> {
     }
 }
 
-fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+type Failure = Box<dyn std::error::Error>;
+
+/// Without a device: all nodes in this process.
+fn simulate(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
+    for (is, name) in [
+        (options.rank.is_some(), "--rank"),
+        (options.size.is_some(), "--size"),
+        (options.rendezvous.is_some(), "--rendezvous"),
+        (options.gid_index.is_some(), "--gid-index"),
+        (options.behind, "--behind"),
+    ] {
+        if is {
+            return Err(format!("{name} is not for --device sim: it is one process").into());
+        }
+    }
+    let chosen = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
+    let (set, points) = sim::points(&options.set, &options.nodes, chosen)?;
+    let model = options.sim.model()?;
+    let about = About::new(sim::NAME, false, &set, options.remark.as_deref());
+    let mut report = Report::new(&options.out, about)?;
+    let mut progress = Progress::new(points.len());
+    sim::write_model(&model, &options.out)?;
+    sim::run_all(
+        &points,
+        &options.sim,
+        options.set.seed,
+        |number, round, point, found| -> Result<(), Failure> {
+            report.add(round, point, found)?;
+            progress.show(number + 1, point, found);
+            Ok(())
+        },
+    )?;
+    drop(progress);
+    print!("{}{}", report.finish()?, sim::small_print(&model));
+    Ok(())
+}
+
+fn run(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
     let remark = options.remark.as_deref();
     if let Some(dir) = &options.draw {
         print!("{}", report::draw(dir, remark)?);
         return Ok(());
+    }
+    if options.device.as_deref() == Some(sim::NAME) {
+        return simulate(options, matches);
+    }
+    if let Some(name) = options.sim.given() {
+        return Err(format!("{name} is for --device sim").into());
     }
     let Place {
         rank,
         size,
         address,
     } = launch::place(options.rank, options.size, options.rendezvous.as_deref())?;
+    if !options.nodes.is_empty() && options.nodes != [size] {
+        return Err(format!("--nodes: there are {size}, as --size or the launcher says").into());
+    }
     if options.behind {
         go_behind()?;
     }
@@ -135,8 +191,12 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
-    let options = Options::parse();
-    match run(&options) {
+    let matches = Options::command().get_matches();
+    let options = match Options::from_arg_matches(&matches) {
+        Ok(options) => options,
+        Err(error) => error.exit(),
+    };
+    match run(&options, &matches) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("alock-bench: {error}");

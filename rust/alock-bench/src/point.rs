@@ -185,6 +185,30 @@ impl Point {
 }
 
 impl Set {
+    /// With other defaults. `chosen` says whether an option was given.
+    pub(crate) fn or_else(
+        mut self,
+        chosen: impl Fn(&str) -> bool,
+        threads: &[u16],
+        locality: &[u8],
+        duration: u64,
+        rounds: u64,
+    ) -> Self {
+        if !chosen("threads") {
+            self.threads = threads.to_vec();
+        }
+        if !chosen("locality") {
+            self.locality = locality.to_vec();
+        }
+        if !chosen("duration") {
+            self.duration = duration;
+        }
+        if !chosen("rounds") {
+            self.rounds = rounds;
+        }
+        self
+    }
+
     /// Everything that is to be run, in its order, with the number of its round.
     pub(crate) fn points(&self, nodes: u16) -> Result<Vec<(u64, Point)>, String> {
         for (what, good) in [

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::{End, Nanos};
+use crate::local::once;
 use crate::ptr::NodeId;
 
 type Thread = Pin<Box<dyn Future<Output = ()>>>;
@@ -49,8 +50,20 @@ pub(super) struct Clock {
     now: Cell<Nanos>,
     number: Cell<u64>,
     due: RefCell<BinaryHeap<Reverse<Due>>>,
-    threads: RefCell<Vec<(NodeId, Option<Thread>)>>,
+    threads: RefCell<Vec<Of>>,
     running: Cell<usize>,
+    /// The running one's, among its node's.
+    running_of_node: Cell<u32>,
+    /// The end of the run.
+    limit: Cell<Nanos>,
+}
+
+/// A thread, until it ends or is killed.
+struct Of {
+    node: NodeId,
+    /// Among its node's.
+    number: u32,
+    thread: Option<Thread>,
 }
 
 impl Clock {
@@ -73,13 +86,48 @@ impl Clock {
 
     pub(super) fn spawn(&self, node: NodeId, thread: impl Future<Output = ()> + 'static) {
         let mut threads = self.threads.borrow_mut();
-        threads.push((node, Some(Box::pin(thread))));
+        let number = threads.iter().filter(|it| it.node == node).count() as u32;
+        let thread: Option<Thread> = Some(Box::pin(thread));
+        threads.push(Of {
+            node,
+            number,
+            thread,
+        });
         self.plan(self.now(), Event::Wake(threads.len() - 1));
+    }
+
+    /// The thread that runs now.
+    pub(super) fn running(&self) -> usize {
+        self.running.get()
+    }
+
+    /// Its number among those of its node.
+    pub(super) fn running_of_node(&self) -> u32 {
+        self.running_of_node.get()
+    }
+
+    /// That thread, which pauses, goes on now.
+    pub(super) fn wake(&self, thread: usize) {
+        self.plan(self.now(), Event::Wake(thread));
+    }
+
+    /// The running thread goes on when it is woken.
+    pub(super) async fn pause(&self) {
+        once().await;
     }
 
     /// The running thread goes on at that time.
     pub(super) async fn until(&self, at: Nanos) {
-        self.plan(at, Event::Wake(self.running.get()));
+        // What is due at the same time was planned before, and comes first.
+        let alone = match self.due.borrow().peek() {
+            Some(Reverse(next)) => at < next.at,
+            None => true,
+        };
+        if alone && at <= self.limit.get() {
+            self.now.set(at.max(self.now()));
+            return;
+        }
+        self.plan(at.max(self.now()), Event::Wake(self.running.get()));
         poll_fn(|_| {
             if self.now() >= at {
                 Poll::Ready(())
@@ -96,9 +144,9 @@ impl Clock {
     }
 
     pub(super) fn kill(&self, node: NodeId) {
-        for (of, thread) in self.threads.borrow_mut().iter_mut() {
-            if *of == node {
-                *thread = None;
+        for of in self.threads.borrow_mut().iter_mut() {
+            if of.node == node {
+                of.thread = None;
             }
         }
     }
@@ -106,11 +154,9 @@ impl Clock {
     pub(super) fn run(&self, limit: Nanos) -> End {
         let left = || {
             let threads = self.threads.borrow();
-            threads
-                .iter()
-                .filter(|(_, thread)| thread.is_some())
-                .count()
+            threads.iter().filter(|it| it.thread.is_some()).count()
         };
+        self.limit.set(limit);
         loop {
             let next = self.due.borrow_mut().pop();
             let Some(Reverse(due)) = next else {
@@ -132,13 +178,18 @@ impl Clock {
 
     fn resume(&self, number: usize) {
         // Taken out meanwhile: it may start others.
-        let Some(mut thread) = self.threads.borrow_mut()[number].1.take() else {
-            return;
+        let mut thread = {
+            let of = &mut self.threads.borrow_mut()[number];
+            let Some(thread) = of.thread.take() else {
+                return;
+            };
+            self.running_of_node.set(of.number);
+            thread
         };
         self.running.set(number);
         let mut context = Context::from_waker(Waker::noop());
         if thread.as_mut().poll(&mut context).is_pending() {
-            self.threads.borrow_mut()[number].1 = Some(thread);
+            self.threads.borrow_mut()[number].thread = Some(thread);
         }
     }
 }

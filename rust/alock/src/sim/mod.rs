@@ -10,7 +10,9 @@
 mod card;
 mod clock;
 mod cpu;
+mod memory;
 mod model;
+mod pairs;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -21,10 +23,13 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::ptr::{NodeId, Place};
 use clock::Clock;
+use memory::{Memory, Want};
+use pairs::Cache;
 
 pub use card::Card;
 pub use cpu::Cpu;
-pub use model::{Model, Nanos, Writes};
+pub use model::{Constant, Model, Nanos, Writes};
+pub use pairs::Connections;
 
 /// The other side does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,15 +47,15 @@ pub enum End {
 }
 
 struct Node {
-    words: RefCell<Vec<u64>>,
+    memory: Memory,
     /// When its card is free for the next operation that goes out, or comes in; and for
-    /// the next atomic one.
+    /// the next atomic one, by unit.
     out_free: Cell<Nanos>,
     in_free: Cell<Nanos>,
-    atomic_free: Cell<Nanos>,
+    atomic_free: Vec<Cell<Nanos>>,
     dead: Cell<bool>,
-    /// Queue pairs of this card.
-    pairs: Cell<u32>,
+    /// The queue pairs that its card knows at the moment.
+    pairs: RefCell<Cache>,
 }
 
 /// A cluster. Clones are the same one.
@@ -71,12 +76,12 @@ impl Cluster {
     /// So many nodes with so much memory each, zeroed.
     pub fn new(nodes: u16, bytes: u64, model: Model, seed: u64) -> Self {
         let node = || Node {
-            words: RefCell::new(vec![0; bytes.div_ceil(8) as usize]),
+            memory: Memory::new(bytes),
             out_free: Cell::new(0),
             in_free: Cell::new(0),
-            atomic_free: Cell::new(0),
+            atomic_free: vec![Cell::new(0); model.atomic_units.max(1) as usize],
             dead: Cell::new(false),
-            pairs: Cell::new(0),
+            pairs: RefCell::default(),
         };
         Self(Rc::new(State {
             clock: Clock::default(),
@@ -111,7 +116,12 @@ impl Cluster {
 
     /// A number below `end`.
     pub fn roll(&self, end: u64) -> u64 {
-        self.0.random.borrow_mut().random_range(0..end)
+        self.0.roll(end)
+    }
+
+    /// The model it runs by.
+    pub fn model(&self) -> &Model {
+        &self.0.model
     }
 
     /// How many work requests the cards were given.
@@ -124,6 +134,11 @@ impl Cluster {
         self.0.load(place)
     }
 
+    /// Changes a word, in no time.
+    pub fn poke(&self, place: Place, value: u64) {
+        self.0.store(place, value);
+    }
+
     /// The node's threads stop where they are, and its card answers no more. The others
     /// know after [`Model::detection`].
     pub fn kill(&self, node: NodeId) {
@@ -132,7 +147,12 @@ impl Cluster {
         state.clock.kill(node);
         let at = state.clock.now() + state.model.detection;
         let state = Rc::clone(&self.0);
-        self.0.clock.at(at, move || state.lost.set(Some(node)));
+        self.0.clock.at(at, move || {
+            state.lost.set(Some(node));
+            for thread in state.nodes.iter().flat_map(|node| node.memory.waiting()) {
+                state.clock.wake(thread);
+            }
+        });
     }
 }
 
@@ -141,17 +161,47 @@ impl State {
         &self.nodes[usize::from(node.0)]
     }
 
+    fn memory(&self, place: Place) -> &Memory {
+        &self.node(place.node()).memory
+    }
+
     fn load(&self, place: Place) -> u64 {
-        self.node(place.node()).words.borrow()[place.offset() as usize / 8]
+        self.memory(place).load(place.offset())
     }
 
     fn store(&self, place: Place, value: u64) {
-        self.node(place.node()).words.borrow_mut()[place.offset() as usize / 8] = value;
+        for thread in self.memory(place).store(place.offset(), value) {
+            self.clock.wake(thread);
+        }
+    }
+
+    /// A card's store.
+    fn put(&self, place: Place, value: u64) {
+        self.memory(place).take_from_all(place.offset());
+        self.store(place, value);
+    }
+
+    /// When the running thread's CPU has the line so.
+    fn fetch(&self, place: Place, want: Want) -> Nanos {
+        let (thread, now) = (self.clock.running_of_node(), self.clock.now());
+        let time = match self.model.line {
+            0 => 0,
+            time => self.about(time),
+        };
+        self.memory(place)
+            .fetch(place.offset(), thread, want, now, time)
+    }
+
+    fn roll(&self, end: u64) -> u64 {
+        self.random.borrow_mut().random_range(0..end)
     }
 
     /// Something else gets the CPU, perhaps.
     async fn stall(&self) {
         let model = &self.model;
+        if model.stall_percent == 0 {
+            return;
+        }
         let percent = self.random.borrow_mut().random_range(0..100);
         if percent < model.stall_percent {
             let time = self.random.borrow_mut().random_range(0..=model.stall);
@@ -162,6 +212,9 @@ impl State {
     /// `time`, more or less.
     fn about(&self, time: Nanos) -> Nanos {
         let spread = time * self.model.jitter_percent / 100;
+        if spread == 0 {
+            return time;
+        }
         time - spread / 2 + self.random.borrow_mut().random_range(0..=spread)
     }
 }

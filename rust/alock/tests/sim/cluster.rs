@@ -9,7 +9,7 @@ use alock::lock::{acquire, release, try_acquire};
 use alock::ptr::{Cohort, Descriptor, LockPtr, NodeId, Ptr};
 use alock::remote::{Remote, Verbs};
 use alock::rivals;
-use alock::sim::{Card, Cluster, Cpu, End, Lost, Model, Nanos};
+use alock::sim::{Card, Cluster, Connections, Cpu, End, Lost, Model, Nanos};
 
 use crate::bad;
 
@@ -330,6 +330,11 @@ impl Work {
             told: Cell::default(),
             turns: Cell::default(),
         });
+        let connections = Connections {
+            threads: self.threads as u16,
+            loopback: true,
+            full: false,
+        };
         for node in 0..self.nodes {
             for thread in 0..self.threads {
                 if self.only_node.is_some_and(|only| only != node) {
@@ -340,8 +345,8 @@ impl Work {
                     run: Rc::clone(&run),
                     node,
                     number: u64::from(node.0) * self.threads + thread,
-                    cpu: Cpu(run.cluster.clone()),
-                    card: Card::new(&run.cluster, node, u32::from(self.nodes) - 1),
+                    cpu: Cpu::new(&run.cluster),
+                    card: Card::new(&run.cluster, node, thread as u16, connections),
                 };
                 run.cluster.spawn(node, it.live());
             }

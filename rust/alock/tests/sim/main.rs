@@ -201,3 +201,41 @@ fn a_dead_node_is_an_error_for_who_waits() {
         assert!(lost > 0, "seed {seed}: nobody was told");
     }
 }
+
+/// The bench's model: CPUs that spin are woken by what they wait for, and by nothing else;
+/// a change that wakes nobody leaves threads stuck.
+#[test]
+fn who_spins_sees_every_change() {
+    for kind in [Kind::ALock, Kind::Impatient, Kind::RdmaSpin, Kind::RdmaMcs] {
+        for (locality, hold) in [(50, 0), (90, 5000)] {
+            always(&Work {
+                kind,
+                locality,
+                hold,
+                threads: 3,
+                model: Model::connectx3(),
+                ..Work::default()
+            });
+        }
+    }
+}
+
+/// They hear of a dead node, too.
+#[test]
+fn who_spins_hears_of_a_dead_node() {
+    for seed in 0..seeds() {
+        let work = Work {
+            kill: Some(100_000),
+            ops: 2000,
+            nodes: 3,
+            threads: 3,
+            model: Model::connectx3(),
+            ..Work::default()
+        };
+        let (end, lost) = work
+            .run_killed(seed)
+            .unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        assert_eq!(end, End::Finished, "seed {seed}: somebody waits for ever");
+        assert!(lost > 0, "seed {seed}: nobody was told");
+    }
+}

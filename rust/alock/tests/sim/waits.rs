@@ -8,10 +8,17 @@ use alock::lock::{acquire, release};
 use alock::pace::LOOK_EVERY;
 use alock::ptr::{Descriptor, LockPtr, NodeId, Ptr};
 use alock::remote::{Remote, Verbs};
-use alock::sim::{Card, Cluster, Cpu, End, Model, Nanos};
+use alock::sim::{Card, Cluster, Connections, Cpu, End, Model, Nanos};
 
 const HERE: NodeId = NodeId(0);
 const THERE: NodeId = NodeId(1);
+
+/// A leader, and at most three behind it.
+const CONNECTIONS: Connections = Connections {
+    threads: 4,
+    loopback: false,
+    full: false,
+};
 
 fn line(node: NodeId, number: u64) -> Ptr {
     Ptr::new(node, number * 64).unwrap()
@@ -38,7 +45,7 @@ struct World {
 
 impl World {
     async fn holder(self: Rc<Self>, hold: Nanos) {
-        let (cpu, mine) = (Cpu(self.cluster.clone()), Descriptor(line(HERE, 2)));
+        let (cpu, mine) = (Cpu::new(&self.cluster), Descriptor(line(HERE, 2)));
         let held = acquire(&cpu, self.lock, mine, self.budget, &mut || true).await;
         self.cluster.sleep(hold).await;
         let requests = self.cluster.work_requests();
@@ -50,7 +57,7 @@ impl World {
 
     async fn leader(self: Rc<Self>) {
         let (card, mine) = (
-            Card::new(&self.cluster, THERE, 1),
+            Card::new(&self.cluster, THERE, 0, CONNECTIONS),
             Descriptor(line(THERE, 2)),
         );
         let from = self.cluster.now();
@@ -72,7 +79,7 @@ impl World {
     /// One in the queue behind the leader; when it comes, nobody else is coming.
     async fn follower(self: Rc<Self>, number: u64) {
         let (card, mine) = (
-            Card::new(&self.cluster, THERE, 1),
+            Card::new(&self.cluster, THERE, number as u16, CONNECTIONS),
             Descriptor(line(THERE, 2 + number)),
         );
         self.cluster.sleep(20_000 * number).await;
