@@ -4,7 +4,7 @@ use std::fs;
 
 use alock::cluster::{Kind, Settings, Thread};
 
-use crate::{cluster, options, Member};
+use crate::{cluster, Member};
 
 /// Of the thread, while `body` runs.
 fn work_requests(thread: &Thread, body: impl FnOnce()) -> u64 {
@@ -96,7 +96,6 @@ fn sent(member: &Member) -> u64 {
 fn local_pairs_send_nothing_and_remote_ones_do() {
     const PAIRS: u64 = 50;
     let members = two(Kind::ALock);
-    assert_eq!(options(0).device, Some(members[0].node.device().0));
     let thread = &members[0].threads[0];
     let during = |key| {
         let before = sent(&members[0]);
