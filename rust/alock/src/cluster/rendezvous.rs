@@ -255,7 +255,8 @@ fn serve(listener: &TcpListener, size: u16, silence: Duration) {
         }
     });
     let everybody = |members: &[Option<TcpStream>], message: &FromServer| {
-        for mut stream in members.iter().flatten() {
+        // Rank 0 last: its process may end as soon as it has heard, and this thread with it.
+        for mut stream in members.iter().rev().flatten() {
             // Its own thread finds its end.
             let _ = send(&mut stream, message);
         }
