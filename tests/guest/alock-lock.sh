@@ -134,6 +134,8 @@ verdict "where nothing can be written nothing is run" refuses 'cannot write to /
 verdict "nothing to draw is said" refuses 'no run.json and no raw.csv in /files' --draw /files
 verdict "a cable out for a moment: it goes on, or all are told" plugged_again
 verdict "a cable out for good" unplugged
+verdict "three nodes" rdma_net 3
+verdict "3 nodes, every locality of the list: no update is lost" whole 3 --lock alock --threads 1 --locks 3 --locality 85,90,95,100 $short
 verdict "four nodes" rdma_net 4
 verdict "4 nodes, 2 threads: no update is lost" whole 4 --lock alock --threads 2 --locks 4,20 --locality 50,85 $short
 verdict "a node is killed" killed

@@ -7,15 +7,12 @@
 //! nic-try [OPTION...] serve ADDRESS     # 0.0.0.0:7471: waits for one peer
 //! nic-try [OPTION...] connect ADDRESS   # the peer, by TCP
 //! nic-try [OPTION...] loopback          # both in this process, on one device
-//! nic-try [OPTION...] faults            # loopback: what fails, and how it is told
 //! nic-try [OPTION...] one VERB ADDRESS  # with a peer that serves: cas, read or write,
 //!                                       # once, when a line comes; how it ended
 //! -d, --device NAME   -x, --gid-index N   --operations N (1000)
 //! ```
 
-use nic::{
-    Endpoint, Error, Memory, Nic, Options, QueuePair, Region, Remote, Request, Status, Writes,
-};
+use nic::{Endpoint, Memory, Nic, Options, QueuePair, Region, Remote, Request, Writes};
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -24,7 +21,7 @@ use std::time::Instant;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-const USAGE: &str = "usage: nic-try [-d DEVICE] [-x GID-INDEX] [--operations N] serve ADDRESS|connect ADDRESS|loopback|faults|one cas|read|write ADDRESS";
+const USAGE: &str = "usage: nic-try [-d DEVICE] [-x GID-INDEX] [--operations N] serve ADDRESS|connect ADDRESS|loopback|one cas|read|write ADDRESS";
 
 /// What a peer says of itself, as a line of JSON.
 #[derive(Serialize, Deserialize)]
@@ -181,106 +178,6 @@ fn loopback(nic: &Nic, operations: u64) -> Result<()> {
     Ok(())
 }
 
-/// That `result` is an operation's failure: its status and id.
-fn failure<T: std::fmt::Debug>(result: std::result::Result<T, Error>) -> Result<(Status, u64)> {
-    match result {
-        Err(Error::Completion { status, peer, id }) => {
-            println!("operation {id} at {peer}: {status}");
-            Ok((status, id))
-        }
-        other => Err(format!("no failed completion: {other:?}").into()),
-    }
-}
-
-fn faults(options: &Options) -> Result<()> {
-    // 17 ms and one retry: nobody is waited for long.
-    let options = Options {
-        timeout: 12,
-        retries: 1,
-        ..options.clone()
-    };
-    let nic = Nic::open(&options)?;
-    let region = nic.register(Memory::new(4096)?)?;
-    let word = region.remote(0);
-
-    let (mut a, b) = pair(&nic)?;
-    let wrong = Remote {
-        rkey: word.rkey ^ 0xff,
-        ..word
-    };
-    a.post_read(1, wrong, 1)?;
-    a.post_read(2, word, 1)?;
-    expect(
-        "a wrong key",
-        failure(a.wait())?,
-        (Status::REMOTE_ACCESS, 1),
-    )?;
-    expect("the one after", failure(a.wait())?, (Status::FLUSHED, 2))?;
-    let refused = a.post_read(3, word, 1);
-    expect(
-        "a failed one",
-        matches!(refused, Err(Error::Failed { .. })),
-        true,
-    )?;
-    drop((a, b));
-
-    let (mut a, _b) = pair(&nic)?;
-    a.post_list(4, &[Request::write(wrong, 1), Request::read(word, 1)])?;
-    expect("not signalled", failure(a.wait())?.0, Status::REMOTE_ACCESS)?;
-    expect(
-        "the signalled one",
-        failure(a.wait())?,
-        (Status::FLUSHED, 4),
-    )?;
-    expect("nothing out", matches!(a.wait(), Err(Error::Idle)), true)?;
-
-    let (mut a, b) = pair(&nic)?;
-    let past = word.at(region.len() as u64);
-    a.post_cas(5, past, 0, 1)?;
-    expect(
-        "past the end",
-        failure(a.wait())?,
-        (Status::REMOTE_ACCESS, 5),
-    )?;
-    drop((a, b));
-
-    let (mut a, b) = pair(&nic)?;
-    drop(b);
-    a.post_write(6, word, 1)?;
-    expect(
-        "nobody there",
-        failure(a.wait())?,
-        (Status::RETRIES_EXCEEDED, 6),
-    )?;
-
-    let (mut a, _b) = pair(&nic)?;
-    for id in 0..u64::from(options.depth) {
-        a.post_read(id, word, 8)?;
-    }
-    let full = a.post_read(99, word, 8);
-    expect("full", matches!(full, Err(Error::Full { .. })), true)?;
-    let again = a.connect(&a.endpoint().clone());
-    expect(
-        "connected twice",
-        matches!(again, Err(Error::Connected { .. })),
-        true,
-    )?;
-    // With operations out.
-    drop(a);
-
-    let gid = Nic::open(&Options {
-        gid_index: Some(250),
-        ..options.clone()
-    });
-    println!("{}", gid.err().ok_or("there is a GID 250")?);
-    let device = Nic::open(&Options {
-        device: Some("none".into()),
-        ..options
-    });
-    println!("{}", device.err().ok_or("there is a device \"none\"")?);
-    Ok(())
-}
-
 /// Posts `verb` when a line has come; how it ended.
 fn one(queue: &mut QueuePair, words: Remote, verb: &str) -> Result<()> {
     std::io::stdin().read_line(&mut String::new())?;
@@ -313,9 +210,6 @@ fn run() -> Result<()> {
         }
     }
     let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
-    if rest[..] == ["faults"] {
-        return faults(&options);
-    }
     let nic = Nic::open(&options)?;
     println!("{nic:?}: writes are {:?}", nic.writes()?);
     match rest[..] {

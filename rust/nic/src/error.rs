@@ -2,7 +2,7 @@
 
 //! What can go wrong.
 
-use crate::Status;
+use crate::{Remote, Status};
 use std::error::Error as Any;
 
 /// Why a call of this crate did not do what it promises.
@@ -124,7 +124,7 @@ pub enum Error {
     #[error("no operation is out")]
     Idle,
     /// An operation failed. All after it on this queue pair fail, too ([`Status::FLUSHED`]).
-    #[error("operation {id} at {peer}: {status}")]
+    #[error("operation {id} at {peer}, address {:#x}, key {:#x}: {status}", remote.addr, remote.rkey)]
     Completion {
         /// How it ended.
         status: Status,
@@ -132,6 +132,8 @@ pub enum Error {
         peer: String,
         /// The operation's name.
         id: u64,
+        /// The word that it was about, and by which key.
+        remote: Remote,
     },
     /// An operation on a queue pair that has failed: it takes none any more. Drop it.
     #[error("the queue pair to {peer} has failed")]
@@ -220,15 +222,19 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_operation_names_status_peer_and_id() {
+    fn a_failed_operation_names_status_peer_id_and_address() {
         let said = Error::Completion {
             status: Status::REMOTE_ACCESS,
             peer: "queue pair 17 at 10.0.0.1".into(),
             id: 3,
+            remote: Remote {
+                addr: 0x7f00,
+                rkey: 0x1a,
+            },
         };
         assert_eq!(
             said.to_string(),
-            "operation 3 at queue pair 17 at 10.0.0.1: remote access error"
+            "operation 3 at queue pair 17 at 10.0.0.1, address 0x7f00, key 0x1a: remote access error"
         );
     }
 

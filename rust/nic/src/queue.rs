@@ -259,7 +259,8 @@ impl QueuePair {
         self.works.clear();
         for (i, request) in requests.iter().enumerate() {
             let words = request.words();
-            let Some(number) = self.ring.push(Pending { id, words }) else {
+            let remote = request.remote;
+            let Some(number) = self.ring.push(Pending { id, words, remote }) else {
                 // There was room for all of them.
                 break;
             };
@@ -309,7 +310,7 @@ impl QueuePair {
             return Ok(None);
         };
         let slot = self.ring.slot(number);
-        let Some(Pending { id, words }) = self.ring.complete(number) else {
+        let Some(Pending { id, words, remote }) = self.ring.complete(number) else {
             self.failed = true;
             self.lost = true;
             return Err(Error::Stray {
@@ -321,7 +322,12 @@ impl QueuePair {
         if status != Status::SUCCESS {
             self.failed = true;
             let peer = self.peer_name();
-            return Err(Error::Completion { status, peer, id });
+            return Err(Error::Completion {
+                status,
+                peer,
+                id,
+                remote,
+            });
         }
         let results = self.wire.results();
         // The device's store is before its completion, which the library has read with a

@@ -2,16 +2,20 @@
 
 //! Which operations are out, and whose slot a result comes to.
 
+use crate::Remote;
+
 /// The words that one read brings at most: a cache line.
 pub const MAX_WORDS: usize = 8;
 
 /// What a completion says of the operation that it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pending {
     /// The caller's name for it.
     pub(crate) id: u64,
     /// The words that its slot then holds.
     pub(crate) words: usize,
+    /// What it is about.
+    pub(crate) remote: Remote,
 }
 
 /// The operations that are out, oldest first.
@@ -35,8 +39,13 @@ impl Ring {
     /// A ring for `depth` operations, at least one.
     pub(crate) fn new(depth: u32) -> Ring {
         let depth = usize::try_from(depth.max(1)).unwrap_or(1);
+        let none = Pending {
+            id: 0,
+            words: 0,
+            remote: Remote { addr: 0, rkey: 0 },
+        };
         Ring {
-            pending: vec![Pending::default(); depth],
+            pending: vec![none; depth],
             done: 0,
             posted: 0,
         }
@@ -92,7 +101,15 @@ mod tests {
     use super::*;
 
     fn of(id: u64) -> Pending {
-        Pending { id, words: 1 }
+        let remote = Remote {
+            addr: 4096,
+            rkey: 3,
+        };
+        Pending {
+            id,
+            words: 1,
+            remote,
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::wire::{receive, send, FromServer, ToServer};
 use super::{Error, Health, Reason};
 
 /// What nodes of one cluster must have in common.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A node's connection to the others.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Rendezvous {
     server: Arc<Mutex<TcpStream>>,
     all: Mutex<Receiver<Result<Vec<serde_json::Value>, String>>>,
     pub(crate) health: Arc<Health>,
+    /// Who was refused last, and why: perhaps the one that is waited for.
+    refused: Arc<Mutex<Option<String>>>,
     patience: Duration,
 }
 
@@ -42,9 +44,12 @@ impl Rendezvous {
     /// (HOST:PORT), the others connect to it; each waits `patience` for the others to come.
     /// A node that is not heard of for `silence` counts as lost.
     ///
+    /// Who does not fit (another version or size, a rank that is taken) is refused with the
+    /// reason; the others wait on for the right one, and name the refused if it does not come.
+    ///
     /// # Errors
-    /// [`Error::Rendezvous`] where nobody comes in time; [`Error::Mismatch`] for nodes of
-    /// another version or size, or with one rank.
+    /// [`Error::Rendezvous`] where rank 0 cannot listen or is not reached in time. Who is
+    /// refused learns it from the first [`Rendezvous::exchange`].
     pub fn join(
         address: &str,
         rank: u16,
@@ -95,8 +100,9 @@ impl Rendezvous {
         let server = Arc::new(Mutex::new(stream));
         let health = Arc::new(Health::default());
         let (tell, told) = channel();
-        let its = Arc::clone(&health);
-        thread::spawn(move || listen(reader, &its, &tell));
+        let refused = Arc::new(Mutex::new(None));
+        let its = (Arc::clone(&health), Arc::clone(&refused));
+        thread::spawn(move || listen(reader, &its.0, &its.1, &tell));
         let its = Arc::downgrade(&server);
         thread::spawn(move || {
             while let Some(server) = its.upgrade() {
@@ -113,6 +119,7 @@ impl Rendezvous {
             server,
             all: Mutex::new(told),
             health,
+            refused,
             patience,
         })
     }
@@ -132,7 +139,8 @@ impl Rendezvous {
     ///
     /// # Errors
     /// [`Error::Lost`] when somebody is gone, [`Error::Rendezvous`] when somebody does not
-    /// come in time, [`Error::Mismatch`] where a part is not of this type.
+    /// come in time, [`Error::Mismatch`] where a part is not of this type, or this node was
+    /// refused.
     pub fn exchange<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>, Error> {
         let broken = || failed("tell the others");
         let data = serde_json::to_value(mine).map_err(|error| broken()(error.into()))?;
@@ -144,8 +152,12 @@ impl Rendezvous {
             }
             if Instant::now() >= until {
                 told.map_err(broken())?;
+                let mut what = "wait for the others".to_owned();
+                if let Some(why) = lock(&self.refused).take() {
+                    what += &format!(" (refused: {why})");
+                }
                 let late = io::ErrorKind::TimedOut;
-                return Err(failed("wait for the others")(late.into()));
+                return Err(failed(what)(late.into()));
             }
         };
         let parts = all.into_iter().map(serde_json::from_value);
@@ -201,12 +213,14 @@ fn end_by(error: &io::Error) -> Reason {
 fn listen(
     mut from: BufReader<TcpStream>,
     health: &Health,
+    refused: &Mutex<Option<String>>,
     tell: &Sender<Result<Vec<serde_json::Value>, String>>,
 ) {
     let reason = loop {
         match receive(&mut from) {
             Ok(Some(FromServer::All { data })) => drop(tell.send(Ok(data))),
             Ok(Some(FromServer::Refused { why })) => drop(tell.send(Err(why))),
+            Ok(Some(FromServer::Other { why })) => *lock(refused) = Some(why),
             Ok(Some(FromServer::Alive)) => {}
             Ok(Some(FromServer::Lost { node, reason })) => health.report(node, reason),
             Ok(None) => break Reason::Ended,
@@ -218,6 +232,7 @@ fn listen(
 
 enum Event {
     Came(u16, TcpStream),
+    Refused(String),
     Told(u16, serde_json::Value),
     Lost(u16, Reason),
     Bye,
@@ -233,32 +248,35 @@ fn serve(listener: &TcpListener, size: u16, silence: Duration) {
         return;
     };
     thread::spawn(move || {
-        // More than there is room for are told so.
+        let taken = Arc::new(Mutex::new(vec![false; size.into()]));
         for stream in listener.incoming().flatten() {
-            let tell = tell.clone();
-            thread::spawn(move || member(stream, size, silence, &tell));
+            let (taken, tell) = (Arc::clone(&taken), tell.clone());
+            thread::spawn(move || member(stream, &taken, silence, &tell));
         }
     });
     let everybody = |members: &[Option<TcpStream>], message: &FromServer| {
-        for mut stream in members.iter().flatten() {
+        // Rank 0 last: its process may end as soon as it has heard, and this thread with it.
+        for mut stream in members.iter().rev().flatten() {
             // Its own thread finds its end.
             let _ = send(&mut stream, message);
         }
     };
-    let mut lost = None;
+    let (mut lost, mut refused) = (None, None);
     while left > 0 {
         match events.recv_timeout(silence / 8) {
             Ok(Event::Came(rank, mut stream)) => {
-                let why = format!("there is a node {rank} already");
-                match members.get_mut(usize::from(rank)) {
-                    Some(place @ None) => {
-                        if let Some((node, reason)) = lost {
-                            let _ = send(&mut stream, &FromServer::Lost { node, reason });
-                        }
-                        *place = Some(stream);
-                    }
-                    _ => drop(send(&mut stream, &FromServer::Refused { why })),
+                if let Some((node, reason)) = lost {
+                    let _ = send(&mut stream, &FromServer::Lost { node, reason });
                 }
+                if let Some(why) = refused.clone() {
+                    let _ = send(&mut stream, &FromServer::Other { why });
+                }
+                // It is the first of its rank.
+                members[usize::from(rank)] = Some(stream);
+            }
+            Ok(Event::Refused(why)) => {
+                everybody(&members, &FromServer::Other { why: why.clone() });
+                refused = Some(why);
             }
             Ok(Event::Told(rank, data)) => {
                 parts[usize::from(rank)] = Some(data);
@@ -277,30 +295,41 @@ fn serve(listener: &TcpListener, size: u16, silence: Duration) {
     }
 }
 
+/// Whether a node may join; its rank is taken then, for good.
+fn admit(version: u32, rank: u16, size: u16, taken: &mut [bool]) -> Result<(), String> {
+    if version != VERSION || usize::from(size) != taken.len() || rank >= size {
+        return Err(format!(
+            "node {rank} of {size} has version {version}; this cluster has {} nodes and version {VERSION}",
+            taken.len()
+        ));
+    }
+    // What a second one says must not be taken for the first one's, nor its end.
+    if std::mem::replace(&mut taken[usize::from(rank)], true) {
+        return Err(format!("there is a node {rank} already"));
+    }
+    Ok(())
+}
+
 /// One member's connection at the server.
-fn member(stream: TcpStream, size: u16, silence: Duration, tell: &Sender<Event>) {
+fn member(stream: TcpStream, taken: &Mutex<Vec<bool>>, silence: Duration, tell: &Sender<Event>) {
     let Ok(copy) = stream.try_clone() else { return };
     let _ = stream.set_nodelay(true);
     let _ = stream.set_read_timeout(Some(silence));
     let mut from = BufReader::new(copy);
-    let rank = match receive(&mut from) {
-        Ok(Some(ToServer::Hello {
-            version,
-            rank,
-            size: its,
-        })) => {
-            if version != VERSION || its != size || rank >= size {
-                let why = format!(
-                    "node {rank} of {its} has version {version}; this cluster has {size} nodes and version {VERSION}"
-                );
-                let _ = send(&mut &stream, &FromServer::Refused { why });
-                return;
-            }
-            rank
-        }
-        // Whoever that was.
-        _ => return,
+    // Whoever says something else is none of ours.
+    let Ok(Some(ToServer::Hello {
+        version,
+        rank,
+        size,
+    })) = receive(&mut from)
+    else {
+        return;
     };
+    if let Err(why) = admit(version, rank, size, &mut lock(taken)) {
+        let _ = tell.send(Event::Refused(why.clone()));
+        let _ = send(&mut &stream, &FromServer::Refused { why });
+        return;
+    }
     let _ = tell.send(Event::Came(rank, stream));
     let reason = loop {
         let event = match receive(&mut from) {
@@ -321,81 +350,4 @@ fn member(stream: TcpStream, size: u16, silence: Duration, tell: &Sender<Event>)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PATIENCE: Duration = Duration::from_secs(20);
-
-    fn free_address() -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().to_string()
-    }
-
-    fn with<T: Send>(
-        size: u16,
-        silence: Duration,
-        body: impl Fn(Rendezvous) -> T + Sync,
-    ) -> Vec<T> {
-        let address = free_address();
-        thread::scope(|scope| {
-            let (address, body) = (&address, &body);
-            let nodes: Vec<_> = (0..size)
-                .map(|rank| {
-                    scope.spawn(move || {
-                        body(Rendezvous::join(address, rank, size, PATIENCE, silence).unwrap())
-                    })
-                })
-                .collect();
-            nodes.into_iter().map(|node| node.join().unwrap()).collect()
-        })
-    }
-
-    #[test]
-    fn everybody_hears_everybody() {
-        let told = with(4, PATIENCE, |it| {
-            it.barrier().unwrap();
-            let told = it.exchange(&(u32::from(it.rank()) * 10)).unwrap();
-            it.barrier().unwrap();
-            told
-        });
-        assert_eq!(told, vec![vec![0, 10, 20, 30]; 4]);
-    }
-
-    #[test]
-    fn who_vanishes_is_reported_to_all() {
-        let errors = with(3, PATIENCE, |it| {
-            it.barrier().unwrap();
-            if it.rank() == 2 {
-                // As a process that is killed.
-                lock(&it.server).shutdown(std::net::Shutdown::Both).unwrap();
-                return None;
-            }
-            Some(it.barrier().unwrap_err().to_string())
-        });
-        for error in errors.iter().take(2) {
-            let error = error.as_deref().unwrap();
-            assert!(error.contains("node 2 is lost"), "{error}");
-        }
-    }
-
-    #[test]
-    fn another_size_or_rank_is_refused() {
-        let address = free_address();
-        thread::scope(|scope| {
-            let join = |rank, size| {
-                let address = &address;
-                move || {
-                    let it =
-                        Rendezvous::join(address, rank, size, Duration::from_secs(2), PATIENCE);
-                    it.unwrap().barrier().unwrap_err().to_string()
-                }
-            };
-            let first = scope.spawn(join(0, 2));
-            let wrong = scope.spawn(join(1, 3)).join().unwrap();
-            assert!(wrong.contains("node 1 of 3"), "{wrong}");
-            assert!(first.join().unwrap().contains("wait for the others"));
-        });
-        let out = Rendezvous::join("127.0.0.1:1", 2, 2, PATIENCE, PATIENCE).unwrap_err();
-        assert_eq!(out.to_string(), "the rank is 2, of 0 to 1");
-    }
-}
+mod tests;

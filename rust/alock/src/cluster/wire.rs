@@ -29,7 +29,12 @@ pub(crate) enum ToServer {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromServer {
+    /// You are none of this cluster.
     Refused {
+        why: String,
+    },
+    /// Somebody else was refused.
+    Other {
         why: String,
     },
     /// Everybody's parts, by rank.
