@@ -17,5 +17,5 @@ while [ "$i" -lt "$WORLD_SIZE" ]; do
 	poll 90 reaches "$i" || { echo "node $i: not reached"; exit 1; }
 	i=$((i + 1))
 done
-{ /files/alock-bench -d "rxe$RANK" -x 1 --out /tmp/out "$@" >/tmp/said; } 2>&1 || exit 1
+{ /files/alock-bench -d "rxe$RANK" -x 1 --looks 8 --out /tmp/out "$@" >/tmp/said; } 2>&1 || exit 1
 [ "$RANK" != 0 ] || tell_packed run.json /tmp/out/run.json

@@ -17,7 +17,7 @@ start() {
 	pids=
 	i=0
 	while [ "$i" -lt "$WORLD_SIZE" ]; do
-		RANK=$i as_node $i $bench --behind -d rxe$i -x 1 --out /tmp/out "$@" >/tmp/said-$i 2>/tmp/errors-$i &
+		RANK=$i as_node $i $bench --looks 8 -d rxe$i -x 1 --out /tmp/out "$@" >/tmp/said-$i 2>/tmp/errors-$i &
 		pids="$pids $!"
 		i=$((i + 1))
 	done
@@ -99,7 +99,7 @@ plugged_again() {
 
 launched() {
 	mpirun --allow-run-as-root --oversubscribe -n 2 sh -c '. /rdma-net
-		in_node $OMPI_COMM_WORLD_RANK /files/alock-bench --behind -d rxe$OMPI_COMM_WORLD_RANK -x 1 --out /tmp/out --threads 1 --locks 20 --locality 50 --rounds 1 --duration 300' \
+		in_node $OMPI_COMM_WORLD_RANK /files/alock-bench --looks 8 -d rxe$OMPI_COMM_WORLD_RANK -x 1 --out /tmp/out --threads 1 --locks 20 --locality 50 --rounds 1 --duration 300' \
 		>/tmp/said 2>&1 || { tail -n 3 /tmp/said; return 1; }
 	grep -q '^| 1 | 20 | 50 % | rdma_mcs |' /tmp/said
 }

@@ -18,7 +18,7 @@ cas() { poll 60 test_cas || { tail -n 3 /tmp/said; return 1; }; }
 # Every section changes data, and the end finds every change.
 locks() {
 	export RANK=$I WORLD_SIZE=2 MASTER_PORT=18550
-	MASTER_ADDR=$(address 0) timeout 100 /files/alock-bench -d "rxe$I" -x 1 --out /tmp/out \
+	MASTER_ADDR=$(address 0) timeout 100 /files/alock-bench -d "rxe$I" -x 1 --looks 8 --out /tmp/out \
 		--threads 2 --locks 2,20 --locality 50 --rounds 1 --duration 300 >/tmp/said 2>&1 || { tail -n 3 /tmp/said; return 1; }
 	[ "$I" != 0 ] || [ "$(wc -l </tmp/out/summary.csv)" -eq 7 ]
 }

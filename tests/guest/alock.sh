@@ -19,10 +19,10 @@ all() {
 	export WORLD_SIZE=$nodes
 	while [ "$i" -gt 1 ]; do
 		i=$((i - 1))
-		RANK=$i as_node $i /files/alock-bench -d rxe$i -x 1 "$@" >/tmp/said-$i 2>&1 &
+		RANK=$i as_node $i /files/alock-bench -d rxe$i -x 1 --looks 8 "$@" >/tmp/said-$i 2>&1 &
 		pids="$pids $!"
 	done
-	{ RANK=0 in_node 0 /files/alock-bench -d rxe0 -x 1 --out "$dir" "$@" >/tmp/said-0; } 2>&1 || rc=1
+	{ RANK=0 in_node 0 /files/alock-bench -d rxe0 -x 1 --looks 8 --out "$dir" "$@" >/tmp/said-0; } 2>&1 || rc=1
 	for pid in $pids; do wait "$pid" || rc=1; done
 	i=1
 	while [ $rc -ne 0 ] && [ "$i" -lt "$nodes" ]; do

@@ -78,7 +78,7 @@ pub(crate) fn record(nodes: &[u16], arguments: &str) -> Record {
         }
     }
     Record {
-        about: Some(About::new("rxe0", true, &set, Some("1 < 2 & \"so on\""))),
+        about: Some(About::new("rxe0", 8, &set, Some("1 < 2 & \"so on\""))),
         runs,
         points: merged.finish(),
     }

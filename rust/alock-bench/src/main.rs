@@ -69,10 +69,10 @@ struct Options {
     set: Set,
     #[command(flatten)]
     sim: sim::Options,
-    /// Run behind everything else (SCHED_IDLE). For software devices: theirs are kernel
-    /// threads, which otherwise wait until a program that never sleeps has used its slice
-    #[arg(long)]
-    behind: bool,
+    /// How often a waiting thread looks before it lets others run: fewer where the device is
+    /// software, whose threads need the CPUs, too
+    #[arg(long, default_value_t = 64)]
+    looks: u32,
     /// After so many seconds of silence a node counts as lost
     #[arg(long, default_value_t = 10)]
     silence: u64,
@@ -88,36 +88,25 @@ struct Options {
     draw: Option<PathBuf>,
 }
 
-/// This process' threads, those to come included, run when nothing else does.
-fn go_behind() -> std::io::Result<()> {
-    // SAFETY: zeroes are such a parameter, and the only one that this policy has.
-    let parameter: libc::sched_param = unsafe { std::mem::zeroed() };
-    // SAFETY: it lives through the call.
-    match unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameter) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
-}
-
 type Failure = Box<dyn std::error::Error>;
 
 /// Without a device: all nodes in this process.
 fn simulate(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
+    let chosen = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
     for (is, name) in [
         (options.rank.is_some(), "--rank"),
         (options.size.is_some(), "--size"),
         (options.rendezvous.is_some(), "--rendezvous"),
         (options.gid_index.is_some(), "--gid-index"),
-        (options.behind, "--behind"),
+        (chosen("looks"), "--looks"),
     ] {
         if is {
             return Err(format!("{name} is not for --device sim: it is one process").into());
         }
     }
-    let chosen = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
     let (set, points) = sim::points(&options.set, &options.nodes, chosen)?;
     let model = options.sim.model()?;
-    let about = About::new(sim::NAME, false, &set, options.remark.as_deref());
+    let about = About::new(sim::NAME, 0, &set, options.remark.as_deref());
     let mut report = Report::new(&options.out, about)?;
     let mut progress = Progress::new(points.len());
     sim::write_model(&model, &options.out)?;
@@ -156,9 +145,6 @@ fn run(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
     if !options.nodes.is_empty() && options.nodes != [size] {
         return Err(format!("--nodes: there are {size}, as --size or the launcher says").into());
     }
-    if options.behind {
-        go_behind()?;
-    }
     let silence = Duration::from_secs(options.silence.max(1));
     let rendezvous = Rendezvous::join(&address, rank, size, Duration::from_secs(60), silence)?;
     let rendezvous = Arc::new(rendezvous);
@@ -172,12 +158,18 @@ fn run(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
     let mut report = None;
     if rank == 0 {
         let device = nic::Nic::open(&nic)?.name().to_owned();
-        let about = About::new(&device, options.behind, &options.set, remark);
+        let about = About::new(&device, options.looks, &options.set, remark);
         report = Some(Report::new(&options.out, about)?);
     }
     let mut progress = Progress::new(points.len());
     for (number, (round, point)) in points.iter().enumerate() {
-        let found = verbs::run(point, &rendezvous, &nic, options.set.seed + *round)?;
+        let found = verbs::run(
+            point,
+            &rendezvous,
+            &nic,
+            options.looks,
+            options.set.seed + *round,
+        )?;
         if let Some(report) = &mut report {
             report.add(*round, point, &found)?;
             progress.show(number + 1, point, &found);

@@ -28,20 +28,20 @@ pub(crate) struct About {
     pub(crate) device: String,
     /// That rank 0 could run on.
     pub(crate) cpus: usize,
-    /// Whether it ran behind everything else.
-    pub(crate) behind: bool,
+    /// Of a waiting thread before it lets others run; 0 in simulation.
+    pub(crate) looks: u32,
     pub(crate) set: Set,
     /// Whoever ran it wants it below every figure.
     pub(crate) remark: Option<String>,
 }
 
 impl About {
-    pub(crate) fn new(device: &str, behind: bool, set: &Set, remark: Option<&str>) -> Self {
+    pub(crate) fn new(device: &str, looks: u32, set: &Set, remark: Option<&str>) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
             device: device.into(),
             cpus: std::thread::available_parallelism().map_or(0, usize::from),
-            behind,
+            looks,
             set: set.clone(),
             remark: remark.map(Into::into),
         }

@@ -125,7 +125,7 @@ mod tests {
     /// A run's whole life, and its end if it has one.
     fn run(dir: &Path, arguments: &str) -> Report {
         let set = example::set(arguments);
-        let about = About::new("rxe0", false, &set, None);
+        let about = About::new("rxe0", 64, &set, None);
         let mut report = Report::new(dir, about).unwrap();
         for (round, point) in set.points(2).unwrap() {
             let found = example::found(&point, round);
@@ -214,7 +214,7 @@ mod tests {
         let dir = Folder::new("refused");
         fs::write(dir.0.join("file"), "").unwrap();
         let set = example::set("");
-        let about = || About::new("rxe0", false, &set, None);
+        let about = || About::new("rxe0", 64, &set, None);
         let said = |dir: &Path| Report::new(dir, about()).err().unwrap().to_string();
         let at = dir.0.join("file").join("below");
         assert!(said(&at).starts_with(&format!("cannot write to {}: ", at.display())));

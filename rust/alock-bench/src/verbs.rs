@@ -76,6 +76,7 @@ pub(crate) fn run(
     point: &Point,
     rendezvous: &Arc<Rendezvous>,
     nic: &nic::Options,
+    looks: u32,
     seed: u64,
 ) -> Result<Found, Box<dyn std::error::Error>> {
     let settings = Settings {
@@ -88,6 +89,7 @@ pub(crate) fn run(
         locks: point.locks_of_a_node(),
         threads: point.threads,
         budgets: point.budgets,
+        looks,
         nic: nic.clone(),
         ..Settings::default()
     };

@@ -304,7 +304,7 @@ fn options_that_do_not_fit_are_refused_in_a_line() {
     let out = folder("none");
     for (arguments, text) in [
         ("--device sim --rank 0", "--rank is not for --device sim"),
-        ("--device sim --behind", "--behind is not"),
+        ("--device sim --looks 8", "--looks is not"),
         ("--device sim --nodes 0", "--nodes is at least 1"),
         ("--device sim --nodes 1", "--locality 100"),
         ("--device sim --threads 65", "--threads 65: at most 64"),

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use super::node::Kind;
-use super::thread::{block_on, Thread};
+use super::thread::Thread;
 use super::{Error, Reason};
 use crate::local::{Gone, Local};
 use crate::lock::{acquire, release, try_acquire, Held};
@@ -48,6 +48,7 @@ impl fmt::Debug for Guard<'_> {
 /// the queue.
 #[must_use = "it is waited for when it is dropped"]
 pub struct Request<'t> {
+    thread: &'t Thread,
     future: Option<Waiting<'t>>,
 }
 
@@ -68,7 +69,7 @@ impl Thread {
     /// [`Error::Lost`] and [`Error::Link`] when a node is gone; [`Error::OutOfRange`] for a
     /// key that there is not, or when the thread holds as many locks as it may.
     pub fn lock(&self, key: u64) -> Result<Guard<'_>, Error> {
-        match block_on(self.acquire(key, Patience::Forever))? {
+        match self.finish(self.acquire(key, Patience::Forever))? {
             Some(guard) => Ok(guard),
             // It never gives up.
             None => unreachable!("a wait without end has ended"),
@@ -80,7 +81,7 @@ impl Thread {
     /// # Errors
     /// As [`Thread::lock`]. [`Error::Mismatch`] for locks of another kind than ALock.
     pub fn try_lock(&self, key: u64) -> Result<Option<Guard<'_>>, Error> {
-        block_on(self.acquire(key, Patience::None))
+        self.finish(self.acquire(key, Patience::None))
     }
 
     /// Acquires it, or gives up at the deadline **where that is possible**: while the other
@@ -93,13 +94,14 @@ impl Thread {
     /// # Errors
     /// As [`Thread::try_lock`].
     pub fn lock_until(&self, key: u64, deadline: Instant) -> Result<Option<Guard<'_>>, Error> {
-        block_on(self.acquire(key, Patience::Until(deadline)))
+        self.finish(self.acquire(key, Patience::Until(deadline)))
     }
 
     /// Asks for the lock, and returns; [`Request::check`] says whether it is there. Nothing
     /// happens between two checks but what others do.
     pub fn post(&self, key: u64) -> Request<'_> {
         Request {
+            thread: self,
             future: Some(Box::pin(self.acquire(key, Patience::Forever))),
         }
     }
@@ -220,7 +222,7 @@ impl<'t> Guard<'t> {
         if self.thread.is_own(place) {
             return Ok(self.thread.node.0.word(place.offset()).load_acquire());
         }
-        block_on(self.thread.get(place))
+        self.thread.finish(self.thread.get(place))
     }
 
     /// Writes a word of the data: a store, or a verb that is complete afterwards.
@@ -233,7 +235,7 @@ impl<'t> Guard<'t> {
             self.thread.node.0.word(place.offset()).store_release(value);
             return Ok(());
         }
-        block_on(self.thread.write(place, value))
+        self.thread.finish(self.thread.write(place, value))
     }
 
     /// Releases it; to drop it does the same, without a word.
@@ -252,12 +254,12 @@ impl<'t> Guard<'t> {
         let it = &*thread.node.0;
         match held {
             Had::ALock(held) if lock.cohort(thread.rank()) == Cohort::Local => {
-                let released = block_on(release(&Local::new(it), lock, mine, held));
+                let released = thread.finish(release(&Local::new(it), lock, mine, held));
                 released.map_err(|Gone| thread.gone())?;
             }
-            Had::ALock(held) => block_on(release(&Remote::new(thread), lock, mine, held))?,
-            Had::Spin => block_on(rivals::spin_unlock(thread, lock.tail(Cohort::Remote)))?,
-            Had::Mcs => block_on(rivals::mcs_unlock(thread, lock, mine))?,
+            Had::ALock(held) => thread.finish(release(&Remote::new(thread), lock, mine, held))?,
+            Had::Spin => thread.finish(rivals::spin_unlock(thread, lock.tail(Cohort::Remote)))?,
+            Had::Mcs => thread.finish(rivals::mcs_unlock(thread, lock, mine))?,
             Had::Nothing => {}
         }
         thread.give_back(mine);
@@ -307,7 +309,7 @@ impl<'t> Request<'t> {
     /// As [`Thread::lock`].
     pub fn wait(mut self) -> Result<Option<Guard<'t>>, Error> {
         match self.future.take() {
-            Some(future) => block_on(future),
+            Some(future) => self.thread.finish(future),
             None => Ok(None),
         }
     }
@@ -317,7 +319,7 @@ impl Drop for Request<'_> {
     fn drop(&mut self) {
         if let Some(future) = self.future.take() {
             // The guard releases it; an error has been reported.
-            drop(block_on(future));
+            drop(self.thread.finish(future));
         }
     }
 }

@@ -40,6 +40,10 @@ pub struct Settings {
     pub held: u16,
     /// Of the cohorts.
     pub budgets: Budgets,
+    /// How often a blocking call looks before it lets other threads run between two looks.
+    /// Where the device is software its other half needs a CPU: few. A card's answer is there
+    /// after some dozens, and a system call in between only delays that.
+    pub looks: u32,
     /// The device, and how long it tries.
     pub nic: nic::Options,
 }
@@ -54,6 +58,7 @@ impl Default for Settings {
             threads: 1,
             held: 4,
             budgets: Budgets::default(),
+            looks: 64,
             nic: nic::Options::default(),
         }
     }
@@ -120,6 +125,7 @@ pub(crate) struct Shared {
     pub(crate) rendezvous: Arc<Rendezvous>,
     pub(crate) geometry: Geometry,
     pub(crate) budgets: Budgets,
+    pub(crate) looks: u32,
     memory: Arc<Memory>,
     /// Every node's memory, by number.
     peers: Vec<Remote>,
@@ -189,6 +195,7 @@ impl Node {
         Ok(Self(Arc::new(Shared {
             peers: cards.into_iter().map(|card| card.memory).collect(),
             budgets: settings.budgets,
+            looks: settings.looks,
             rendezvous,
             geometry,
             memory,

@@ -109,6 +109,24 @@ impl Thread {
         self.free.borrow_mut().push(descriptor);
     }
 
+    /// Polls until it is ready, and after some looks lets other threads run between two. No
+    /// pause between two looks: a completion queue is no word that many look at, and where
+    /// others do wait (`Verbs::wait`, `Memory::pause`) there is one.
+    pub(crate) fn finish<T>(&self, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        let mut context = Context::from_waker(Waker::noop());
+        let mut looks = self.node.0.looks;
+        loop {
+            if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+                return value;
+            }
+            match looks.checked_sub(1) {
+                Some(left) => looks = left,
+                None => std::thread::yield_now(),
+            }
+        }
+    }
+
     async fn verb(&self, node: u16, requests: &[Request]) -> Result<Completion, Error> {
         let id = self.next.get();
         self.next.set(id + 1);
@@ -250,27 +268,6 @@ impl Verbs for Thread {
             if until.is_none_or(|until| Instant::now() >= until) {
                 return Ok(());
             }
-        }
-    }
-}
-
-/// Looks so often before it lets other threads run.
-const LOOKS: u32 = 64;
-
-/// Polls until it is ready. Without a pause between two looks: a completion queue is no word
-/// that many look at, and where others do wait (`Verbs::wait`, `Memory::pause`) there is one.
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let mut future = pin!(future);
-    let mut context = Context::from_waker(Waker::noop());
-    let mut looks = 0;
-    loop {
-        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
-            return value;
-        }
-        if looks < LOOKS {
-            looks += 1;
-        } else {
-            std::thread::yield_now();
         }
     }
 }
