@@ -3,13 +3,56 @@
 //! ```text
 //! Rendezvous::join   who is there (TCP)
 //! Node::attach       a node's memory, registered; the others' addresses and keys
-//! Node::thread       a thread's queue pairs and descriptors
+//! Node::threads      each thread's queue pairs and descriptors
 //! Thread::lock       a guard; released when it is dropped, also in a panic
+//! ```
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use alock::cluster::{Error, Node, Rendezvous, Settings};
+//!
+//! /// One of three nodes: its two threads move a hundred coins each from one account to
+//! /// another, wherever the two lie.
+//! fn run(rank: u16) -> Result<(), Error> {
+//!     let (patience, silence) = (Duration::from_secs(60), Duration::from_secs(10));
+//!     let rendezvous = Rendezvous::join("node0:18550", rank, 3, patience, silence)?;
+//!     let settings = Settings { threads: 2, locks: 1000, ..Settings::default() };
+//!     let node = Node::attach(Arc::new(rendezvous), &settings)?;
+//!     let threads = node.threads()?;
+//!     std::thread::scope(|scope| {
+//!         let started = threads.into_iter().zip(0_u64..).map(|(thread, number)| {
+//!             let keys = node.keys();
+//!             scope.spawn(move || -> Result<_, Error> {
+//!                 for coin in 0..100 {
+//!                     let from = (7 * coin + number) % keys;
+//!                     let to = (11 * coin + 1) % keys;
+//!                     if from == to {
+//!                         continue;
+//!                     }
+//!                     // Two locks at once: the lower key first, so that nobody waits in a ring.
+//!                     let (low, high) = (from.min(to), from.max(to));
+//!                     let (mut low, mut high) = (thread.lock(low)?, thread.lock(high)?);
+//!                     low.store(0, low.load(0)?.wrapping_sub(1))?;
+//!                     high.store(0, high.load(0)?.wrapping_add(1))?;
+//!                     high.unlock()?;
+//!                     low.unlock()?;
+//!                 }
+//!                 Ok(thread)
+//!             })
+//!         });
+//!         // Kept until all nodes are through: a queue pair has two ends.
+//!         let kept: Vec<_> = started.collect::<Vec<_>>().into_iter().map(|it| it.join()).collect();
+//!         node.rendezvous().barrier()?;
+//!         kept.into_iter().flatten().collect::<Result<Vec<_>, _>>().map(drop)
+//!     })
+//! }
 //! ```
 //!
 //! **When somebody is gone.** A node that dies or whose link fails is found by its silence
 //! at the rendezvous or by a verb that fails. From then on every waiting call of every node
-//! returns [`Error::Lost`] in bounded time (`Settings::silence`, or a verb's retries), and
+//! returns [`Error::Lost`] in bounded time (the silence that [`Rendezvous::join`] was told, or a verb's retries), and
 //! so does every new one: nobody is granted a lock that another may hold. What a holder
 //! does under a lock that it has goes on. There is no recovery yet.
 
