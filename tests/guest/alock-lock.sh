@@ -51,11 +51,21 @@ short="--rounds 1 --duration 300"
 # begun : rank 0 has come to its first point's end: they are at work.
 begun() { grep -q 'alock-bench: 1 of' /tmp/errors-0; }
 
-# The control: the same run with a lock that excludes nobody is found out, by all.
+# found_out NODES : the control: with a lock that excludes nobody updates are lost, and all
+# find it.
 found_out() {
-	start 2 --lock busted --threads 2 --locks 2 --locality 50 $short
-	ends 1 0 1 || return 1
-	grep -q 'an update was lost' /tmp/errors-0 && grep -q 'an update was lost' /tmp/errors-1 || { cat /tmp/errors-0 /tmp/errors-1; return 1; }
+	start "$1" --lock busted --threads 2 --locks "$1" --locality 50 $short
+	# shellcheck disable=SC2046 # numbers
+	ends 1 $(seq 0 $(($1 - 1))) || return 1
+	all_say "$1" 'an update was lost'
+}
+# all_say NODES TEXT
+all_say() {
+	i=0
+	while [ $i -lt "$1" ]; do
+		grep -q "$2" /tmp/errors-$i || { echo "rank $i: $(cat /tmp/errors-$i)"; return 1; }
+		i=$((i + 1))
+	done
 }
 
 # A process is killed: the others are told, and end with an error, which names it.
@@ -65,7 +75,7 @@ killed() {
 	# shellcheck disable=SC2086 # a word a rank
 	kill -9 $(echo $pids | busybox cut -d' ' -f3)
 	ends 3 0 1 || return 1
-	grep -q 'node 2 is lost' /tmp/errors-0 && grep -q 'node 2 is lost' /tmp/errors-1 || { cat /tmp/errors-0 /tmp/errors-1; return 1; }
+	all_say 2 'node 2 is lost'
 }
 
 # The cable is out for good: all are told, in bounded time.
@@ -73,7 +83,7 @@ unplugged() {
 	start 2 --lock alock --threads 1 --locks 20 --locality 50 --rounds 1000 --duration 300 --silence 5
 	poll 60 begun || { echo "it did not begin: $(cat /tmp/errors-*)"; kill -9 $pids; return 1; }
 	cut 1
-	ends 3 0 1
+	ends 3 0 1 && all_say 2 'node [01] is lost'
 	rc=$?
 	mend 1
 	return $rc
@@ -86,6 +96,8 @@ plugged_again() {
 	start 2 --lock alock --threads 1 --locks 20 --locality 50 --rounds 10 --duration 300 --silence 30
 	poll 60 begun || { echo "it did not begin: $(cat /tmp/errors-*)"; kill -9 $pids; return 1; }
 	cut 1
+	# It was out: nothing came through.
+	! in_node 1 ping -q -c 1 -W 1 "$(address 0)" >/dev/null || { echo "still reached"; kill -9 $pids; return 1; }
 	mend 1
 	first=$(echo $pids | busybox cut -d' ' -f1)
 	poll 60 over "$first" || { echo "rank 0 does not end"; kill -9 $pids; return 1; }
@@ -125,7 +137,7 @@ verdict "two nodes" rdma_net 2
 verdict "2 nodes, 2 threads, every kind: no update is lost" whole 2 --threads 2 --locks 2,20 --locality 50,85,100 $short
 verdict "its tables and figures are drawn again" redrawn
 verdict "2 nodes, budgets of 1" whole 2 --lock alock --threads 2 --locks 2 --locality 50 --local-budget 1 --remote-budget 1 $short
-verdict "a lock that excludes nobody loses updates, and is found out" found_out
+verdict "a lock that excludes nobody loses updates, and is found out" found_out 2
 verdict "mpirun starts it" launched
 verdict "a device that is not there is refused" refuses 'rxe0' -d rxe9 --locality 100
 verdict "an address that is not there is refused" refuses '77' -d rxe0 -x 77 --locality 100
@@ -136,7 +148,9 @@ verdict "a cable out for a moment: it goes on, or all are told" plugged_again
 verdict "a cable out for good" unplugged
 verdict "three nodes" rdma_net 3
 verdict "3 nodes, every locality of the list: no update is lost" whole 3 --lock alock --threads 1 --locks 3 --locality 85,90,95,100 $short
+verdict "a lock that excludes nobody is found out on three" found_out 3
 verdict "four nodes" rdma_net 4
+verdict "and on four" found_out 4
 verdict "4 nodes, 2 threads: no update is lost" whole 4 --lock alock --threads 2 --locks 4,20 --locality 50,85 $short
 verdict "a node is killed" killed
 finish

@@ -23,7 +23,9 @@ pub async fn spin_lock<V: Verbs>(verbs: &V, word: Place) -> Result<(), V::Fault>
     Ok(())
 }
 
-/// Releases: one verb.
+/// Releases: one verb, and waits for its completion, as all locks here do. (It need not: on
+/// the same queue pair a next compare-and-swap comes after it anyway. Then a fault would be
+/// found later, and a lock of another node could be taken before this one is free.)
 ///
 /// # Errors
 /// The verbs'.

@@ -72,15 +72,20 @@ fn median(mut times: Vec<u64>) -> u64 {
     times.get(times.len() / 2).copied().unwrap_or(0)
 }
 
-/// Runs `one` `operations` times; prints its name and the median of its times.
+/// Runs `one` `operations` times; prints its name, and the median and the mean of its times.
 fn timed(what: &str, operations: u64, mut one: impl FnMut(u64) -> Result<()>) -> Result<()> {
     let mut times = Vec::new();
+    let began = Instant::now();
     for i in 0..operations {
         let start = Instant::now();
         one(i)?;
         times.push(u64::try_from(start.elapsed().as_nanos())?);
     }
-    println!("{what}: {} ns (median of {operations})", median(times));
+    let mean = began.elapsed().as_nanos() / u128::from(operations.max(1));
+    println!(
+        "{what}: {} ns (median of {operations}), {mean} ns on average",
+        median(times)
+    );
     Ok(())
 }
 

@@ -27,6 +27,10 @@
 //! `libibverbs.so.1` is opened when the program starts, so that a program of this crate
 //! runs without it, too: [`Nic::open`] fails then.
 //!
+//! A limit: a device that is taken out while a program uses it (hot unplug, a fatal reset)
+//! may refuse to destroy its queue pairs, and sideway ends the process then (it asserts).
+//! Soft-RoCE does not.
+//!
 //! All foreign calls that sideway does not wrap are in `verbs.rs`.
 
 mod endpoint;
