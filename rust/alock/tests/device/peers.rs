@@ -69,7 +69,8 @@ fn other_settings_are_told_to_both() {
 /// What would let a lost packet be waited for without end.
 #[test]
 fn a_device_without_an_end_to_its_patience_is_refused() {
-    let refused: [(&str, fn(&mut Settings)); 3] = [
+    type Refused = (&'static str, fn(&mut Settings));
+    let refused: [Refused; 3] = [
         ("the device's timeout is 0, of 1 to 31", |it| {
             it.nic.timeout = 0
         }),
