@@ -68,7 +68,9 @@ pub async fn acquire<A: Access>(
     finish(access, lock, mine, budget, joined, goes_on).await
 }
 
-/// As [`acquire`], but does not wait: neither behind others nor for the other cohort.
+/// As [`acquire`], but does not wait: neither behind others nor for the other cohort. Refused
+/// by the other cohort it leaves the queue that it had joined: if somebody joined behind
+/// meanwhile, it waits for his link, as [`release`] does.
 ///
 /// # Errors
 /// As [`acquire`].

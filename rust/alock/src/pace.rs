@@ -12,7 +12,11 @@
 //! least, and its budget is 20), and the cards carry an eighth of a spinning thread's READs.
 //!
 //! The unit is the shortest look that this thread has had, at whatever node: a look that
-//! waited for a CPU or behind others does not make the next ones later.
+//! waited for a CPU or behind others does not make the next ones later. Where the paths have
+//! different lengths it is the nearest node's: a lock on a path of r units is looked at every
+//! 7 + r units, so every (7 + r) / r of its own round trips, and never more rarely than every
+//! 8. It is found no later for that, but costs more READs: up to one after the other where r
+//! is large.
 
 use core::cell::Cell;
 

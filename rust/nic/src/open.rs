@@ -26,10 +26,11 @@ pub struct Options {
     /// The device's port; by default 1, the first.
     pub port: u8,
     /// An unanswered packet is sent again after 4.096 µs · 2^timeout, at most 31; by
-    /// default 18, which is 1.07 s and does for a slow guest. 0 is never.
+    /// default 18, which is 1.07 s and does for a slow guest. 0 is never: what is lost is
+    /// waited for without end.
     pub timeout: u8,
-    /// How often, 0 to 7; by default 7. An operation that a dead peer never answers fails
-    /// after about (retries + 1) timeouts.
+    /// How often, 0 to 7; by default 6. An operation that a dead peer never answers fails
+    /// after about (retries + 1) timeouts; not so with 7 on rxe, for which it is 'for ever'.
     pub retries: u8,
     /// How many operations may be out on a queue pair; by default 16. Costs 64 bytes of
     /// registered memory each.

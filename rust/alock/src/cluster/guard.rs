@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -42,17 +43,29 @@ impl fmt::Debug for Guard<'_> {
     }
 }
 
-/// A lock that was asked for and is waited for by looking now and then.
+/// A lock that was asked for and is waited for by looking now and then ([`Thread::post`]).
+///
+/// It is in the queue, and its turn may come between two checks: then the others wait for
+/// this thread as for any holder, until it checks and releases. So it is to be checked until
+/// it is over, and in an order of several locks it counts as one that is held. Nobody's
+/// `unlock` waits for a check: its predecessor knows of it when `post` returns.
 ///
 /// To drop it waits for the lock and releases it: behind a predecessor a thread cannot leave
 /// the queue.
 #[must_use = "it is waited for when it is dropped"]
 pub struct Request<'t> {
     thread: &'t Thread,
-    future: Option<Waiting<'t>>,
+    state: State<'t>,
 }
 
-type Waiting<'t> = Pin<Box<dyn Future<Output = Result<Option<Guard<'t>>, Error>> + 't>>;
+type Got<'t> = Result<Option<Guard<'t>>, Error>;
+
+enum State<'t> {
+    Waits(Pin<Box<dyn Future<Output = Got<'t>> + 't>>),
+    /// And nobody was told yet.
+    Done(Got<'t>),
+    Over,
+}
 
 enum Patience {
     Forever,
@@ -67,7 +80,8 @@ impl Thread {
     ///
     /// # Errors
     /// [`Error::Lost`] and [`Error::Link`] when a node is gone; [`Error::OutOfRange`] for a
-    /// key that there is not, or when the thread holds as many locks as it may.
+    /// key that there is not, or when the thread holds as many locks as it may;
+    /// [`Error::Own`] when it has this one, or a request for it.
     pub fn lock(&self, key: u64) -> Result<Guard<'_>, Error> {
         match self.finish(self.acquire(key, Patience::Forever))? {
             Some(guard) => Ok(guard),
@@ -76,10 +90,13 @@ impl Thread {
         }
     }
 
-    /// Acquires it if that needs no waiting for others; `None` otherwise.
+    /// Acquires it if that needs no waiting for others; `None` otherwise, also when this thread
+    /// has it. Where the other cohort has the lock it joined the queue and leaves it again: if
+    /// somebody joined behind meanwhile, it waits until he has said so (one verb of his).
     ///
     /// # Errors
-    /// As [`Thread::lock`]. [`Error::Mismatch`] for locks of another kind than ALock.
+    /// As [`Thread::lock`], but never [`Error::Own`]. [`Error::Mismatch`] for locks of another
+    /// kind than ALock.
     pub fn try_lock(&self, key: u64) -> Result<Option<Guard<'_>>, Error> {
         self.finish(self.acquire(key, Patience::None))
     }
@@ -89,20 +106,30 @@ impl Thread {
     /// own cohort it waits for its turn, also beyond the deadline, and gives up then if it
     /// would have to wait on. It asks for the time between two looks, which a remote thread
     /// has at least every [`crate::pace::LOOK_EVERY`] round trips; then it leaves, which
-    /// takes a verb or two.
+    /// takes a verb or two, and, if somebody joined behind meanwhile, the time until he has
+    /// said so.
     ///
     /// # Errors
-    /// As [`Thread::try_lock`].
+    /// As [`Thread::lock`]. [`Error::Mismatch`] for locks of another kind than ALock.
     pub fn lock_until(&self, key: u64, deadline: Instant) -> Result<Option<Guard<'_>>, Error> {
         self.finish(self.acquire(key, Patience::Until(deadline)))
     }
 
-    /// Asks for the lock, and returns; [`Request::check`] says whether it is there. Nothing
-    /// happens between two checks but what others do.
+    /// Asks for the lock, and returns when it is asked for; [`Request::check`] says whether it
+    /// is there, or what was wrong. Between two checks nothing happens but what others do.
+    ///
+    /// It waits for its own verbs and for nobody: locally it returns at once, remotely after
+    /// the two round trips (and one more for each time that another remote thread came first)
+    /// in which it joins the queue, and looks at the lock or tells its predecessor.
     pub fn post(&self, key: u64) -> Request<'_> {
+        let mut future = Box::pin(self.acquire(key, Patience::Forever));
+        let state = match self.begin(future.as_mut()) {
+            Poll::Ready(result) => State::Done(result),
+            Poll::Pending => State::Waits(future),
+        };
         Request {
             thread: self,
-            future: Some(Box::pin(self.acquire(key, Patience::Forever))),
+            state,
         }
     }
 
@@ -127,7 +154,14 @@ impl Thread {
         if kind != Kind::ALock && !matches!(patience, Patience::Forever) {
             return Err(Error::Mismatch(format!("{kind:?} cannot be tried")));
         }
-        let mine = self.take()?;
+        if self.has(lock) {
+            // It would wait for itself.
+            return match patience {
+                Patience::None => Ok(None),
+                Patience::Forever | Patience::Until(_) => Err(Error::Own { key }),
+            };
+        }
+        let mine = self.take(lock)?;
         // After an error somebody may know of the descriptor: it is not used again.
         let held = match (kind, lock.cohort(self.rank())) {
             (Kind::ALock, Cohort::Local) => {
@@ -154,7 +188,7 @@ impl Thread {
             (Kind::Busted, _) => Some(Had::Nothing),
         };
         if held.is_none() {
-            self.give_back(mine);
+            self.give_back(mine, lock);
             return Ok(None);
         }
         Ok(Some(Guard {
@@ -240,6 +274,9 @@ impl<'t> Guard<'t> {
 
     /// Releases it; to drop it does the same, without a word.
     ///
+    /// If somebody has joined the queue behind, it waits until he has said who he is. He does
+    /// so in the call in which he joined ([`Thread::post`], too), whatever he does after it.
+    ///
     /// # Errors
     /// [`Error::Link`] and [`Error::Lost`]: then nobody may get it any more.
     pub fn unlock(mut self) -> Result<(), Error> {
@@ -262,7 +299,7 @@ impl<'t> Guard<'t> {
             Had::Mcs => thread.finish(rivals::mcs_unlock(thread, lock, mine))?,
             Had::Nothing => {}
         }
-        thread.give_back(mine);
+        thread.give_back(mine, lock);
         Ok(())
     }
 }
@@ -283,24 +320,24 @@ impl<'t> Request<'t> {
     /// # Errors
     /// As [`Thread::lock`].
     pub fn check(&mut self) -> Result<Option<Guard<'t>>, Error> {
-        let Some(future) = &mut self.future else {
-            return Ok(None);
-        };
-        match future
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop()))
-        {
-            Poll::Pending => Ok(None),
-            Poll::Ready(result) => {
-                self.future = None;
+        match &mut self.state {
+            State::Waits(future) => {
+                let polled = future
+                    .as_mut()
+                    .poll(&mut Context::from_waker(Waker::noop()));
+                let Poll::Ready(result) = polled else {
+                    return Ok(None);
+                };
+                self.state = State::Over;
                 result
             }
+            State::Done(_) | State::Over => self.take(),
         }
     }
 
     /// Whether it is over.
     pub fn is_over(&self) -> bool {
-        self.future.is_none()
+        matches!(self.state, State::Over)
     }
 
     /// Waits for it.
@@ -308,18 +345,22 @@ impl<'t> Request<'t> {
     /// # Errors
     /// As [`Thread::lock`].
     pub fn wait(mut self) -> Result<Option<Guard<'t>>, Error> {
-        match self.future.take() {
-            Some(future) => self.thread.finish(future),
-            None => Ok(None),
+        self.take()
+    }
+
+    /// What comes of it, and it is over. Waits as long as it takes.
+    fn take(&mut self) -> Got<'t> {
+        match mem::replace(&mut self.state, State::Over) {
+            State::Waits(future) => self.thread.finish(future),
+            State::Done(result) => result,
+            State::Over => Ok(None),
         }
     }
 }
 
 impl Drop for Request<'_> {
     fn drop(&mut self) {
-        if let Some(future) = self.future.take() {
-            // The guard releases it; an error has been reported.
-            drop(self.thread.finish(future));
-        }
+        // The guard releases it; an error has been reported.
+        drop(self.take());
     }
 }

@@ -106,6 +106,15 @@ pub enum Error {
         /// The most that it may be.
         most: u64,
     },
+    /// [`Node::threads`] was called before.
+    #[error("this node's threads were taken before")]
+    Taken,
+    /// A thread would wait for itself.
+    #[error("this thread has the lock {key} already, or has asked for it")]
+    Own {
+        /// The lock's.
+        key: u64,
+    },
     /// The nodes do not belong together.
     #[error("the nodes do not fit: {0}")]
     Mismatch(String),

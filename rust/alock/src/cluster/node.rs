@@ -1,5 +1,6 @@
 //! A node: its memory, and how to reach the others'.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use nic::{Endpoint, Memory, Nic, QueuePair, Region, Remote};
@@ -44,7 +45,8 @@ pub struct Settings {
     /// Where the device is software its other half needs a CPU: few. A card's answer is there
     /// after some dozens, and a system call in between only delays that.
     pub looks: u32,
-    /// The device, and how long it tries.
+    /// The device, and how long it tries: that bounds every verb, so `timeout` is 1 to 31
+    /// and `retries` is 0 to 6. (A timeout of 0 is none, and 7 retries are for ever on rxe.)
     pub nic: nic::Options,
 }
 
@@ -61,6 +63,30 @@ impl Default for Settings {
             looks: 64,
             nic: nic::Options::default(),
         }
+    }
+}
+
+impl Settings {
+    fn check(&self) -> Result<(), Error> {
+        for (what, is, least, most) in [
+            ("the number of locks", u64::from(self.locks), 1, 1 << 30),
+            ("the words of a lock", u64::from(self.words), 1, 1 << 16),
+            ("the number of threads", u64::from(self.threads), 1, 1 << 12),
+            ("the locks held at once", u64::from(self.held), 1, 1 << 10),
+            // Without an end to each verb a lost packet is waited for without end.
+            ("the device's timeout", u64::from(self.nic.timeout), 1, 31),
+            ("the number of retries", u64::from(self.nic.retries), 0, 6),
+        ] {
+            if is < least || is > most {
+                return Err(Error::OutOfRange {
+                    what,
+                    is,
+                    least,
+                    most,
+                });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -126,6 +152,8 @@ pub(crate) struct Shared {
     pub(crate) geometry: Geometry,
     pub(crate) budgets: Budgets,
     pub(crate) looks: u32,
+    /// Whether somebody has the threads: each one's descriptors are its own.
+    taken: AtomicBool,
     memory: Arc<Memory>,
     /// Every node's memory, by number.
     peers: Vec<Remote>,
@@ -143,25 +171,7 @@ impl Node {
     /// is too small or too large, [`Error::Nic`] for a device that is not there or cannot
     /// do what a lock needs (single eight-byte writes).
     pub fn attach(rendezvous: Arc<Rendezvous>, settings: &Settings) -> Result<Self, Error> {
-        for (what, is, most) in [
-            ("the number of locks", u64::from(settings.locks), 1 << 30),
-            ("the words of a lock", u64::from(settings.words), 1 << 16),
-            (
-                "the number of threads",
-                u64::from(settings.threads),
-                1 << 12,
-            ),
-            ("the locks held at once", u64::from(settings.held), 1 << 10),
-        ] {
-            if is < 1 || is > most {
-                return Err(Error::OutOfRange {
-                    what,
-                    is,
-                    least: 1,
-                    most,
-                });
-            }
-        }
+        settings.check()?;
         let geometry = Geometry {
             kind: settings.kind,
             locks: settings.locks,
@@ -196,6 +206,7 @@ impl Node {
             peers: cards.into_iter().map(|card| card.memory).collect(),
             budgets: settings.budgets,
             looks: settings.looks,
+            taken: AtomicBool::new(false),
             rendezvous,
             geometry,
             memory,
@@ -205,16 +216,21 @@ impl Node {
     }
 
     /// This node's threads, each connected with the threads of its number at all other
-    /// nodes; where the kind of lock needs it, with its own node, too. To be called once, by
-    /// all nodes.
+    /// nodes; where the kind of lock needs it, with its own node, too. To be called by all
+    /// nodes, and once: two threads with the same descriptors would exclude nobody.
     ///
     /// A queue pair has two ends: a thread is to be kept until those of the same number at
     /// the other nodes are through ([`Rendezvous::barrier`]), or they find this node lost.
     ///
     /// # Errors
+    /// [`Error::Taken`] from the second call on, also if the first one failed;
     /// [`Error::Nic`], and as [`Rendezvous::exchange`].
     pub fn threads(&self) -> Result<Vec<Thread>, Error> {
         let it = &self.0;
+        // Relaxed: who finds it set does nothing.
+        if it.taken.swap(true, Ordering::Relaxed) {
+            return Err(Error::Taken);
+        }
         let me = it.rendezvous.rank();
         let number = usize::from(it.geometry.threads);
         let mut pairs: Vec<Vec<Option<QueuePair>>> = Vec::with_capacity(number);

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::{poll_fn, Future};
-use std::pin::pin;
+use std::pin::{pin, Pin};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,10 @@ pub struct Thread {
     forgotten: RefCell<Vec<u64>>,
     /// Descriptors that nobody knows of.
     free: RefCell<Vec<Descriptor>>,
+    /// The locks that it holds or has asked for.
+    asked: RefCell<Vec<LockPtr>>,
+    /// Whether what was polled last waits for a completion.
+    posted: Cell<bool>,
     /// How often it looks at a lock that the other cohort has.
     pace: Pace,
 }
@@ -57,6 +61,14 @@ impl Drop for Posted<'_> {
     }
 }
 
+/// Between two polls.
+fn idle(looks: &mut u32) {
+    match looks.checked_sub(1) {
+        Some(left) => *looks = left,
+        None => std::thread::yield_now(),
+    }
+}
+
 impl Thread {
     pub(crate) fn new(
         node: Node,
@@ -76,6 +88,8 @@ impl Thread {
             done: RefCell::default(),
             forgotten: RefCell::default(),
             free: RefCell::new(free),
+            asked: RefCell::default(),
+            posted: Cell::new(false),
             pace: Pace::default(),
             node,
         }
@@ -93,20 +107,31 @@ impl Thread {
         pairs.iter().flatten().count() + usize::from(self._other_end.is_some())
     }
 
-    /// A descriptor that is in no queue.
-    pub(crate) fn take(&self) -> Result<Descriptor, Error> {
+    /// Whether this thread holds the lock, or has asked for it.
+    pub(crate) fn has(&self, lock: LockPtr) -> bool {
+        self.asked.borrow().contains(&lock)
+    }
+
+    /// A descriptor that is in no queue, for the queue of `lock`.
+    pub(crate) fn take(&self, lock: LockPtr) -> Result<Descriptor, Error> {
         let held = u64::from(self.node.0.geometry.held);
-        self.free.borrow_mut().pop().ok_or(Error::OutOfRange {
+        let mine = self.free.borrow_mut().pop().ok_or(Error::OutOfRange {
             what: "the number of locks that a thread holds or waits for",
             is: held + 1,
             least: 0,
             most: held,
-        })
+        })?;
+        self.asked.borrow_mut().push(lock);
+        Ok(mine)
     }
 
-    /// Nobody knows of it any more.
-    pub(crate) fn give_back(&self, descriptor: Descriptor) {
+    /// Nobody knows of it any more, and the lock is no longer asked for.
+    pub(crate) fn give_back(&self, descriptor: Descriptor, lock: LockPtr) {
         self.free.borrow_mut().push(descriptor);
+        let mut asked = self.asked.borrow_mut();
+        if let Some(found) = asked.iter().position(|&it| it == lock) {
+            asked.swap_remove(found);
+        }
     }
 
     /// Polls until it is ready, and after some looks lets other threads run between two. No
@@ -120,10 +145,21 @@ impl Thread {
             if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
                 return value;
             }
-            match looks.checked_sub(1) {
-                Some(left) => looks = left,
-                None => std::thread::yield_now(),
+            idle(&mut looks);
+        }
+    }
+
+    /// Polls until it is ready, or waits for another thread: not for this one's verbs.
+    pub(crate) fn begin<T>(&self, mut future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+        let mut context = Context::from_waker(Waker::noop());
+        let mut looks = self.node.0.looks;
+        loop {
+            self.posted.set(false);
+            let polled = future.as_mut().poll(&mut context);
+            if polled.is_ready() || !self.posted.get() {
+                return polled;
             }
+            idle(&mut looks);
         }
     }
 
@@ -143,7 +179,12 @@ impl Thread {
             id,
             over: false,
         };
-        poll_fn(|_| posted.poll()).await
+        poll_fn(|_| {
+            let polled = posted.poll();
+            self.posted.set(polled.is_pending());
+            polled
+        })
+        .await
     }
 
     fn read_word(&self, at: Place) -> Request {
@@ -171,7 +212,9 @@ impl Thread {
 }
 
 impl Posted<'_> {
-    /// One look.
+    /// One look. Whether somebody is lost does not matter here: a verb to a node that is
+    /// there may complete all the same, and to give it up would leave open whether it did. The
+    /// device's timeout and retries bound it (`Settings::nic`).
     fn poll(&mut self) -> Poll<Result<Completion, Error>> {
         let thread = self.thread;
         let mut done = thread.done.borrow_mut();

@@ -155,6 +155,91 @@ fn requests_of_one_thread_do_not_mix() {
     assert!((0..6).all(|key| free(far, key)));
 }
 
+/// Checked or not, it is in the queue, and he who is before it releases: nobody waits for a
+/// check. (If somebody did, this would not end.)
+#[test]
+fn who_asked_and_does_not_check_stops_no_unlock() {
+    let members = two(1);
+    let [near, also_near, far, also_far] = threads(&members);
+    for (key, holder, asks) in [
+        (0, near, also_near),
+        (1, near, also_near),
+        (0, far, also_far),
+        (1, far, also_far),
+    ] {
+        for checks in 0..3 {
+            let guard = holder.lock(key).unwrap();
+            let mut request = asks.post(key);
+            for _ in 0..checks {
+                assert!(request.check().unwrap().is_none());
+            }
+            guard.unlock().unwrap();
+            // It was behind, so the lock is not free.
+            assert!(!free(holder, key) && !request.is_over());
+            comes(&mut request).unlock().unwrap();
+            assert!(request.is_over() && free(holder, key));
+        }
+        // Nobody was before it.
+        let request = asks.post(key);
+        assert!(!free(holder, key));
+        drop(request);
+        assert!(free(holder, key));
+    }
+}
+
+/// It would wait for itself: in `lock`, or when the request is dropped before the guard.
+#[test]
+fn a_thread_that_would_wait_for_itself_is_told() {
+    let members = two(2);
+    let [near, also_near, far, _] = threads(&members);
+    let refused = |thread: &Thread, key: u64| {
+        let said = format!("this thread has the lock {key} already, or has asked for it");
+        assert_eq!(says(&thread.lock(key).unwrap_err()), said);
+        let deadline = Instant::now() + PATIENCE;
+        assert_eq!(says(&thread.lock_until(key, deadline).unwrap_err()), said);
+        assert_eq!(says(&thread.post(key).check().unwrap_err()), said);
+        assert_eq!(says(&thread.post(key).wait().unwrap_err()), said);
+        drop(thread.post(key));
+        assert!(thread.try_lock(key).unwrap().is_none());
+    };
+    for (key, other) in [(0, 3), (3, 0)] {
+        // More often than there are descriptors: what was refused has none.
+        for _ in 0..2 * HELD {
+            let guard = near.lock(key).unwrap();
+            refused(near, key);
+            // Another lock is another matter, and so is another thread.
+            near.lock(other).unwrap().unlock().unwrap();
+            let mut waits = also_near.post(key);
+            refused(also_near, key);
+            guard.unlock().unwrap();
+            let guard = comes(&mut waits);
+            refused(also_near, key);
+            drop((guard, waits));
+            near.try_lock(key).unwrap().expect("free").unlock().unwrap();
+            assert!(free(near, key) && free(also_near, key) && free(far, key));
+        }
+    }
+}
+
+/// Each thread's descriptors are its own: two with the same ones would exclude nobody.
+#[test]
+fn a_nodes_threads_are_taken_once() {
+    let members = two(1);
+    // Both at once: two second calls would find each other.
+    thread::scope(|scope| {
+        for member in &members {
+            let node = member.node.clone();
+            scope.spawn(move || {
+                let told = node.threads().err().map(|error| says(&error));
+                let said = "this node's threads were taken before";
+                assert_eq!(told.as_deref(), Some(said));
+            });
+        }
+    });
+    let [near, _, far, _] = threads(&members);
+    assert!((0..2).all(|key| free(near, key) && free(far, key)));
+}
+
 #[test]
 fn a_guard_that_is_dropped_and_one_that_a_panic_unwinds_release() {
     let members = two(1);
@@ -169,15 +254,16 @@ fn a_guard_that_is_dropped_and_one_that_a_panic_unwinds_release() {
             drop(panics.lock(key).unwrap());
             assert!(free(waits, key));
             // Somebody waits while it panics.
-            let mut waiting = also_near.post(key);
+            let mut waiting = None;
             let unwound = catch_unwind(AssertUnwindSafe(|| {
                 let mut guard = panics.lock(key).unwrap();
                 guard.store(0, 9).unwrap();
-                assert!(waiting.check().unwrap().is_none());
+                let waits = waiting.insert(also_near.post(key));
+                assert!(waits.check().unwrap().is_none());
                 panic!("in the section");
             }));
             assert!(unwound.is_err());
-            let guard = comes(&mut waiting);
+            let guard = comes(waiting.as_mut().expect("it was posted"));
             assert_eq!(guard.load(0).unwrap(), 9);
             drop(guard);
             assert!(free(waits, key) && free(panics, key));

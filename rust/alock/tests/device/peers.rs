@@ -66,6 +66,41 @@ fn other_settings_are_told_to_both() {
     }
 }
 
+/// What would let a lost packet be waited for without end.
+#[test]
+fn a_device_without_an_end_to_its_patience_is_refused() {
+    type Refused = (&'static str, fn(&mut Settings));
+    let refused: [Refused; 3] = [
+        ("the device's timeout is 0, of 1 to 31", |it| {
+            it.nic.timeout = 0
+        }),
+        ("the number of retries is 7, of 0 to 6", |it| {
+            it.nic.retries = 7
+        }),
+        ("the number of locks is 0, of 1 to 1073741824", |it| {
+            it.locks = 0
+        }),
+    ];
+    for (line, change) in refused {
+        let told = each(1, |rendezvous| {
+            let mut settings = settings(0);
+            change(&mut settings);
+            let node = Node::attach(rendezvous, &settings);
+            node.err().map(|error| says(&error))
+        });
+        assert_eq!(told, [Some(line.to_owned())]);
+    }
+    // The least patience and the most.
+    for (timeout, retries) in [(1, 0), (31, 6)] {
+        let attached = each(1, |rendezvous| {
+            let mut settings = settings(0);
+            (settings.nic.timeout, settings.nic.retries) = (timeout, retries);
+            Node::attach(rendezvous, &settings).is_ok()
+        });
+        assert_eq!(attached, [true], "{timeout} {retries}");
+    }
+}
+
 /// Who cannot take part ends; the other is not kept for ever.
 #[test]
 fn a_node_without_its_device_keeps_nobody() {
