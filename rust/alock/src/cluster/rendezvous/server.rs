@@ -202,8 +202,8 @@ impl Server {
     }
 
     fn everybody(&self, message: &FromServer) {
-        if let Ok(line) = line(message) {
-            self.each(&vec![Arc::new(line); self.members.len()]);
+        if let Ok(line) = line(message).map(Arc::new) {
+            self.each(&vec![line; self.members.len()]);
         }
     }
 
