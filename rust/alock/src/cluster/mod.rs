@@ -74,7 +74,8 @@ pub use thread::Thread;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A node does not answer any more, or said that it ends.
+    /// A node does not answer any more, or left while somebody waits for its part of an
+    /// [exchange](Rendezvous::exchange).
     #[error("node {node} is lost: {why}; no lock is granted any more")]
     Lost {
         /// Which.

@@ -222,6 +222,10 @@ impl Node {
     /// A queue pair has two ends: a thread is to be kept until those of the same number at
     /// the other nodes are through ([`Rendezvous::barrier`]), or they find this node lost.
     ///
+    /// What a node tells the others here is one line of at most 64 MiB at the rendezvous, up to
+    /// 150 bytes for each queue pair: nodes times threads of a node may be some 440,000. More
+    /// is an error before anything is sent.
+    ///
     /// # Errors
     /// [`Error::Taken`] from the second call on, also if the first one failed;
     /// [`Error::Nic`], and as [`Rendezvous::exchange`].
@@ -243,18 +247,15 @@ impl Node {
             );
         }
         let endpoint = |pair: &Option<QueuePair>| pair.as_ref().map(QueuePair::endpoint).cloned();
-        let mine: Vec<Vec<Option<Endpoint>>> = pairs
-            .iter()
-            .map(|of| of.iter().map(endpoint).collect())
+        // To each node those that are for it, by thread.
+        let mine: Vec<Vec<Option<Endpoint>>> = (0..usize::from(it.rendezvous.size()))
+            .map(|node| pairs.iter().map(|of| endpoint(&of[node])).collect())
             .collect();
-        let theirs = it.rendezvous.exchange(&mine)?;
+        let theirs = it.rendezvous.scatter(&mine)?;
         for (thread, of) in pairs.iter_mut().enumerate() {
             for (node, pair) in of.iter_mut().enumerate() {
                 let Some(pair) = pair else { continue };
-                let peer = theirs[node]
-                    .get(thread)
-                    .and_then(|its| its.get(usize::from(me)));
-                let Some(Some(peer)) = peer else {
+                let Some(Some(peer)) = theirs[node].get(thread) else {
                     return Err(Error::Mismatch(format!(
                         "node {node} has no thread {thread}"
                     )));

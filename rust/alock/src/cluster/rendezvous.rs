@@ -1,8 +1,8 @@
 //! Who is there: a TCP connection of every node to the one with rank 0, over which they
 //! exchange addresses, wait for each other, and show that they are alive.
 
-use std::io::{self, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, BufReader, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -11,13 +11,19 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
-use super::wire::{receive, send, FromServer, ToServer};
+use super::wire::{line, receive, send, FromServer, ToServer, LONGEST};
 use super::{Error, Health, Reason};
 
 /// What nodes of one cluster must have in common.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A node's connection to the others.
+///
+/// When it is dropped the node has left. It must not while others still use its locks: they
+/// are not told, and its memory goes with it. That nobody does is what a last
+/// [`Rendezvous::barrier`] is for. Whoever waits in an [`Rendezvous::exchange`] for a node
+/// that has left hears that it is lost, and so does everybody then. The rendezvous itself is
+/// in the process of rank 0: where that process ends, the others find node 0 lost.
 #[derive(Debug)]
 pub struct Rendezvous {
     rank: u16,
@@ -42,7 +48,14 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl Rendezvous {
     /// Joins the cluster of `size` nodes as number `rank`. Rank 0 listens at `address`
     /// (HOST:PORT), the others connect to it; each waits `patience` for the others to come.
-    /// A node that is not heard of for `silence` counts as lost.
+    /// A node that is not heard of for `silence`, or takes nothing for as long of what is sent
+    /// to it, counts as lost.
+    ///
+    /// Rank 0 listens until it and all who came have left; an address that is still taken is
+    /// tried again for `silence`, as an earlier cluster may be leaving it. Where an address is
+    /// used again, the others are to join when rank 0 has: they might find the earlier cluster.
+    ///
+    /// Looking up a name takes as long as the system's resolver does; all else is bounded.
     ///
     /// Who does not fit (another version or size, a rank that is taken) is refused with the
     /// reason; the others wait on for the right one, and name the refused if it does not come.
@@ -66,25 +79,20 @@ impl Rendezvous {
             });
         }
         if rank == 0 {
-            let listener =
-                TcpListener::bind(address).map_err(failed(format!("listen at {address}")))?;
-            thread::spawn(move || serve(&listener, size, silence));
+            let until = Instant::now() + silence.min(patience);
+            let listener = again(until, || TcpListener::bind(address), taken)
+                .map_err(failed(format!("listen at {address}")))?;
+            thread::spawn(move || server::serve(listener, size, silence));
         }
         let until = Instant::now() + patience;
-        let stream = loop {
-            match TcpStream::connect(address) {
-                Ok(stream) => break stream,
-                Err(error) if Instant::now() >= until => {
-                    return Err(failed(format!("connect to {address}"))(error))
-                }
-                // It may not listen yet.
-                Err(_) => thread::sleep(Duration::from_millis(20)),
-            }
-        };
+        // It may not listen yet.
+        let stream = again(until, || connect(address, until), |_| true)
+            .map_err(failed(format!("connect to {address}")))?;
         let set_up = || -> io::Result<_> {
             stream.set_nodelay(true)?;
             // Silence is an end.
             stream.set_read_timeout(Some(silence))?;
+            stream.set_write_timeout(Some(silence))?;
             let reader = BufReader::new(stream.try_clone()?);
             send(
                 &mut &stream,
@@ -103,10 +111,10 @@ impl Rendezvous {
         let refused = Arc::new(Mutex::new(None));
         let its = (Arc::clone(&health), Arc::clone(&refused));
         thread::spawn(move || listen(reader, &its.0, &its.1, &tell));
-        let its = Arc::downgrade(&server);
+        let (its, healths) = (Arc::downgrade(&server), Arc::clone(&health));
         thread::spawn(move || {
             while let Some(server) = its.upgrade() {
-                if send(&mut *lock(&server), &ToServer::Alive).is_err() {
+                if say(&server, &healths, &ToServer::Alive).is_err() {
                     return;
                 }
                 drop(server);
@@ -138,13 +146,45 @@ impl Rendezvous {
     /// All nodes call it equally often.
     ///
     /// # Errors
-    /// [`Error::Lost`] when somebody is gone, [`Error::Rendezvous`] when somebody does not
-    /// come in time, [`Error::Mismatch`] where a part is not of this type, or this node was
-    /// refused.
+    /// [`Error::Lost`] when somebody is gone, or has left and can never tell his part;
+    /// [`Error::Rendezvous`] when somebody does not come in time, or where `mine` is more than
+    /// 64 MiB as JSON (nothing is sent then); [`Error::Mismatch`] where a part is not of this
+    /// type, there are not as many parts as nodes, all parts together are more than 64 MiB,
+    /// or this node was refused.
     pub fn exchange<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>, Error> {
+        let data = serde_json::to_value(mine);
+        self.meet(data.map(|data| ToServer::Tell { data }))
+    }
+
+    /// As [`Rendezvous::exchange`], but tells each node its own part of `mine`, by rank, and
+    /// returns what each told this one. One node's parts, and what is told to one, are at
+    /// most 64 MiB as JSON.
+    ///
+    /// # Errors
+    /// As [`Rendezvous::exchange`]; [`Error::Mismatch`] where `mine` has not a part for each
+    /// node, too.
+    pub fn scatter<T: Serialize + DeserializeOwned>(&self, mine: &[T]) -> Result<Vec<T>, Error> {
+        self.as_many(mine.len())?;
+        let data: Result<_, _> = mine.iter().map(serde_json::to_value).collect();
+        self.meet(data.map(|data| ToServer::TellEach { data }))
+    }
+
+    fn as_many(&self, parts: usize) -> Result<(), Error> {
+        if parts == usize::from(self.size) {
+            return Ok(());
+        }
+        let why = format!("{parts} parts of {} nodes", self.size);
+        Err(Error::Mismatch(why))
+    }
+
+    fn meet<T: DeserializeOwned>(
+        &self,
+        message: Result<ToServer, serde_json::Error>,
+    ) -> Result<Vec<T>, Error> {
         let broken = || failed("tell the others");
-        let data = serde_json::to_value(mine).map_err(|error| broken()(error.into()))?;
-        let told = send(&mut *lock(&self.server), &ToServer::Tell { data });
+        let message = message.map_err(|error| broken()(error.into()))?;
+        let line = line(&message).map_err(broken())?;
+        let told = say_line(&self.server, &self.health, &line);
         let until = Instant::now() + self.patience;
         let all = loop {
             if let Some(all) = self.heard()? {
@@ -160,6 +200,7 @@ impl Rendezvous {
                 return Err(failed(what)(late.into()));
             }
         };
+        self.as_many(all.len())?;
         let parts = all.into_iter().map(serde_json::from_value);
         let parts: Result<Vec<T>, _> = parts.collect();
         parts.map_err(|error| Error::Mismatch(format!("a node's data: {error}")))
@@ -185,27 +226,88 @@ impl Rendezvous {
         self.exchange(&()).map(drop)
     }
 
-    /// Says that a node is gone, so that every node knows.
+    /// Says that a node is gone, so that every node knows. This node's other threads know at
+    /// once. The call itself may take a silence where the rendezvous takes nothing: one write
+    /// that waits so long, another thread's or this one, ends the connection for all.
     pub(crate) fn report(&self, node: u16, reason: Reason) {
         self.health.report(node, reason);
         // Without a connection the others find out by themselves.
-        let _ = send(&mut *lock(&self.server), &ToServer::Lost { node, reason });
+        let lost = ToServer::Lost { node, reason };
+        let _ = say(&self.server, &self.health, &lost);
     }
 }
 
 impl Drop for Rendezvous {
     fn drop(&mut self) {
-        let server = lock(&self.server);
-        let _ = send(&mut &*server, &ToServer::Bye);
-        let _ = server.shutdown(std::net::Shutdown::Write);
+        let _ = say(&self.server, &self.health, &ToServer::Bye);
+        let _ = lock(&self.server).shutdown(Shutdown::Write);
     }
+}
+
+/// Until it succeeds, fails for good, or it is too late.
+fn again<T>(
+    until: Instant,
+    mut what: impl FnMut() -> io::Result<T>,
+    passes: impl Fn(&io::Error) -> bool,
+) -> io::Result<T> {
+    loop {
+        match what() {
+            Err(error) if passes(&error) && Instant::now() < until => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            done => return done,
+        }
+    }
+}
+
+fn taken(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrInUse
+}
+
+/// To the first of the name's addresses that answers; each has its share of the time.
+fn connect(address: &str, until: Instant) -> io::Result<TcpStream> {
+    let all: Vec<_> = address.to_socket_addrs()?.collect();
+    let mut last = io::ErrorKind::NotFound.into();
+    for (tried, one) in all.iter().enumerate() {
+        let left = until.saturating_duration_since(Instant::now());
+        let share = left / (all.len() - tried) as u32;
+        match TcpStream::connect_timeout(one, share.max(Duration::from_millis(1))) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn say(server: &Mutex<TcpStream>, health: &Health, message: &ToServer) -> io::Result<()> {
+    say_line(server, health, &line(message)?)
+}
+
+/// Where a write waits for too long, half a line may have gone: that is the connection's end.
+/// Of any other failure the reader tells, after what came before it.
+fn say_line(server: &Mutex<TcpStream>, health: &Health, line: &[u8]) -> io::Result<()> {
+    let mut server = lock(server);
+    let said = server.write_all(line);
+    if said.as_ref().is_err_and(late) {
+        health.report(0, Reason::Silent);
+        let _ = server.shutdown(Shutdown::Both);
+    }
+    said
+}
+
+fn late(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
 }
 
 /// How a connection ended: a read has a time limit.
 fn end_by(error: &io::Error) -> Reason {
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Reason::Silent,
-        _ => Reason::Ended,
+    if late(error) {
+        Reason::Silent
+    } else {
+        Reason::Ended
     }
 }
 
@@ -217,7 +319,7 @@ fn listen(
     tell: &Sender<Result<Vec<serde_json::Value>, String>>,
 ) {
     let reason = loop {
-        match receive(&mut from) {
+        match receive(&mut from, LONGEST) {
             Ok(Some(FromServer::All { data })) => drop(tell.send(Ok(data))),
             Ok(Some(FromServer::Refused { why })) => drop(tell.send(Err(why))),
             Ok(Some(FromServer::Other { why })) => *lock(refused) = Some(why),
@@ -230,124 +332,7 @@ fn listen(
     health.report(0, reason);
 }
 
-enum Event {
-    Came(u16, TcpStream),
-    Refused(String),
-    Told(u16, serde_json::Value),
-    Lost(u16, Reason),
-    Bye,
-}
-
-/// Rank 0's other half: collects parts, passes on who is lost.
-fn serve(listener: &TcpListener, size: u16, silence: Duration) {
-    let (tell, events) = channel();
-    let mut members: Vec<Option<TcpStream>> = (0..size).map(|_| None).collect();
-    let mut parts: Vec<Option<serde_json::Value>> = vec![None; size.into()];
-    let mut left = size;
-    let Ok(listener) = listener.try_clone() else {
-        return;
-    };
-    thread::spawn(move || {
-        let taken = Arc::new(Mutex::new(vec![false; size.into()]));
-        for stream in listener.incoming().flatten() {
-            let (taken, tell) = (Arc::clone(&taken), tell.clone());
-            thread::spawn(move || member(stream, &taken, silence, &tell));
-        }
-    });
-    let everybody = |members: &[Option<TcpStream>], message: &FromServer| {
-        // Rank 0 last: its process may end as soon as it has heard, and this thread with it.
-        for mut stream in members.iter().rev().flatten() {
-            // Its own thread finds its end.
-            let _ = send(&mut stream, message);
-        }
-    };
-    let (mut lost, mut refused) = (None, None);
-    while left > 0 {
-        match events.recv_timeout(silence / 8) {
-            Ok(Event::Came(rank, mut stream)) => {
-                if let Some((node, reason)) = lost {
-                    let _ = send(&mut stream, &FromServer::Lost { node, reason });
-                }
-                if let Some(why) = refused.clone() {
-                    let _ = send(&mut stream, &FromServer::Other { why });
-                }
-                // It is the first of its rank.
-                members[usize::from(rank)] = Some(stream);
-            }
-            Ok(Event::Refused(why)) => {
-                everybody(&members, &FromServer::Other { why: why.clone() });
-                refused = Some(why);
-            }
-            Ok(Event::Told(rank, data)) => {
-                parts[usize::from(rank)] = Some(data);
-                if parts.iter().all(Option::is_some) {
-                    let data = parts.iter_mut().filter_map(Option::take).collect();
-                    everybody(&members, &FromServer::All { data });
-                }
-            }
-            Ok(Event::Lost(node, reason)) => {
-                lost.get_or_insert((node, reason));
-                everybody(&members, &FromServer::Lost { node, reason });
-            }
-            Ok(Event::Bye) => left -= 1,
-            Err(_) => everybody(&members, &FromServer::Alive),
-        }
-    }
-}
-
-/// Whether a node may join; its rank is taken then, for good.
-fn admit(version: u32, rank: u16, size: u16, taken: &mut [bool]) -> Result<(), String> {
-    if version != VERSION || usize::from(size) != taken.len() || rank >= size {
-        return Err(format!(
-            "node {rank} of {size} has version {version}; this cluster has {} nodes and version {VERSION}",
-            taken.len()
-        ));
-    }
-    // What a second one says must not be taken for the first one's, nor its end.
-    if std::mem::replace(&mut taken[usize::from(rank)], true) {
-        return Err(format!("there is a node {rank} already"));
-    }
-    Ok(())
-}
-
-/// One member's connection at the server.
-fn member(stream: TcpStream, taken: &Mutex<Vec<bool>>, silence: Duration, tell: &Sender<Event>) {
-    let Ok(copy) = stream.try_clone() else { return };
-    let _ = stream.set_nodelay(true);
-    let _ = stream.set_read_timeout(Some(silence));
-    let mut from = BufReader::new(copy);
-    // Whoever says something else is none of ours.
-    let Ok(Some(ToServer::Hello {
-        version,
-        rank,
-        size,
-    })) = receive(&mut from)
-    else {
-        return;
-    };
-    if let Err(why) = admit(version, rank, size, &mut lock(taken)) {
-        let _ = tell.send(Event::Refused(why.clone()));
-        let _ = send(&mut &stream, &FromServer::Refused { why });
-        return;
-    }
-    let _ = tell.send(Event::Came(rank, stream));
-    let reason = loop {
-        let event = match receive(&mut from) {
-            Ok(Some(ToServer::Tell { data })) => Event::Told(rank, data),
-            Ok(Some(ToServer::Lost { node, reason })) => Event::Lost(node, reason),
-            Ok(Some(ToServer::Alive | ToServer::Hello { .. })) => continue,
-            Ok(Some(ToServer::Bye)) => {
-                let _ = tell.send(Event::Bye);
-                return;
-            }
-            Ok(None) => break Reason::Ended,
-            Err(error) => break end_by(&error),
-        };
-        let _ = tell.send(event);
-    };
-    let _ = tell.send(Event::Lost(rank, reason));
-    let _ = tell.send(Event::Bye);
-}
+mod server;
 
 #[cfg(test)]
 mod tests;

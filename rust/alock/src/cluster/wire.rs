@@ -18,6 +18,10 @@ pub(crate) enum ToServer {
     Tell {
         data: serde_json::Value,
     },
+    /// What this node tells each, by rank.
+    TellEach {
+        data: Vec<serde_json::Value>,
+    },
     Alive,
     Lost {
         node: u16,
@@ -37,7 +41,7 @@ pub(crate) enum FromServer {
     Other {
         why: String,
     },
-    /// Everybody's parts, by rank.
+    /// Everybody's parts, by rank: what each told all, or you.
     All {
         data: Vec<serde_json::Value>,
     },
@@ -48,19 +52,37 @@ pub(crate) enum FromServer {
     },
 }
 
-/// The longest line that is read: a part of everybody's data may be long.
-const LONGEST: u64 = 64 << 20;
+/// The longest line: a part of everybody's data may be long.
+pub(crate) const LONGEST: usize = 64 << 20;
 
-pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+/// The longest line of who has not said who it is.
+pub(crate) const GREETING: usize = 256;
+
+/// A message's line.
+///
+/// # Errors
+/// `InvalidInput`, and how long it is, where nobody would read so long a line.
+pub(crate) fn line(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
-    to.write_all(&line)
+    if line.len() > LONGEST {
+        let why = format!("a line of {} bytes, of at most {LONGEST}", line.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    Ok(line)
 }
 
-/// The next message; `None` at the connection's end.
-pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
+pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    to.write_all(&line(message)?)
+}
+
+/// The next message, of at most `longest` bytes; `None` at the connection's end.
+pub(crate) fn receive<T: DeserializeOwned>(
+    from: &mut impl BufRead,
+    longest: usize,
+) -> io::Result<Option<T>> {
     let mut line = String::new();
-    let length = io::Read::take(&mut *from, LONGEST).read_line(&mut line)?;
+    let length = io::Read::take(&mut *from, longest as u64).read_line(&mut line)?;
     if length == 0 {
         return Ok(None);
     }

@@ -175,9 +175,9 @@ fn lie(rendezvous: &Rendezvous, memory: impl Fn(Remote) -> Remote) {
     let said = memory(region.remote(0));
     rendezvous.exchange(&card(said)).unwrap();
     let mut queue = nic.queue_pair().unwrap();
-    let mine: Vec<Vec<Option<Endpoint>>> = vec![vec![Some(queue.endpoint().clone()), None]];
-    let theirs = rendezvous.exchange(&mine).unwrap();
-    queue.connect(theirs[0][0][1].as_ref().unwrap()).unwrap();
+    let mine: Vec<Vec<Option<Endpoint>>> = vec![vec![Some(queue.endpoint().clone())], vec![None]];
+    let theirs = rendezvous.scatter(&mine).unwrap();
+    queue.connect(theirs[0][0].as_ref().unwrap()).unwrap();
     rendezvous.barrier().unwrap();
     // Here until node 0 is through.
     let _ = rendezvous.barrier();

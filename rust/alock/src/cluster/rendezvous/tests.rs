@@ -1,5 +1,7 @@
 use super::*;
-use std::io::{Read, Write};
+use std::io::Read;
+
+mod limits;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
