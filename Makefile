@@ -12,13 +12,13 @@ run: ## ticket, TWA and the kernel's own spinlock on a distribution kernel in QE
 run-alock: ## ALock and two locks that need loopback, on soft-RoCE nodes of a guest
 	@scripts/run-alock
 
-sim-alock: ## the same on simulated clusters of 5, 10 and 20 nodes, in virtual time
+sim-alock: ## the same, nothing under the lock, on simulated clusters of 5, 10 and 20 nodes, in virtual time
 	@scripts/sim-alock
 
-test: ## every check: minutes, once the two kernels it needs are built; ends with 'N passed, N failed'
+test: ## the checks (but for test-deep's): minutes, once the two kernels it needs are built; ends with 'N passed, N failed'
 	@scripts/test
 
-test-deep: ## make test, then other jobs on the stock kernel, KUnit ten times, rlock's stress for longer and its ThreadSanitizer, TLC on ALock
+test-deep: ## make test, then other jobs on the stock kernel, short runs of run-alock, KUnit ten times, rlock's stress for longer and its ThreadSanitizer, TLC on ALock, ALock's mutants that need a device
 	@scripts/test --deep
 
 module: ## handover.ko against a kernel build tree with Rust, 7.2 or 7.3: KDIR=...

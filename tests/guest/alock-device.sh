@@ -10,7 +10,7 @@ rdma_mode=shared
 export ALOCK_DEVICES="rxe0 rxe1"
 
 run() {
-	said=$(timeout 150 /files/device --exact "$1" --nocapture 2>&1)
+	said=$(timeout 400 /files/device --exact "$1" --nocapture 2>&1)
 	rc=$?
 	echo "$said" | sed -n "s/^# /# $1: /p" >>/tmp/remarks
 	echo "$said" | grep -q "^test result: ok. 1 passed" && [ $rc -eq 0 ] && return 0

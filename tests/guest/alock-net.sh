@@ -47,7 +47,7 @@ nodes() {
 	rdma_net "$1" || return 1
 	i=0
 	while [ $i -lt "$1" ]; do
-		sees_devices $i $1 && reaches $i $((($i + 1) % $1)) || return 1
+		sees_devices $i $1 && poll 20 reaches $i $((($i + 1) % $1)) || return 1
 		i=$((i + 1))
 	done
 }

@@ -40,16 +40,21 @@ unchecked() {
 	[ "$(rows)" -eq 1 ] && [ "$(failing)" -eq 0 ]
 }
 
-# A hundred times the work in the section costs throughput: it is really done.
+# A thousand times the work, in the section or outside, costs at least 70 times the throughput: it is
+# really done. (Seen: 85 to 324 times. One run comes after the other, on a host whose speed changes
+# between them: up to three times.)
 worked() {
+	costs >/tmp/why || costs >/tmp/why || costs >/tmp/why || { cat /tmp/why; return 1; }
+}
+costs() {
 	experiment 30 torture_type=twa nwriters_stress=1 duration=1 runs=1 cs_steps=20 ncs_steps=0 || return 1
 	few=$(awk -F, 'NR == 2 { print $5 }' /tmp/results)
-	experiment 30 torture_type=twa nwriters_stress=1 duration=1 runs=1 cs_steps=2000 ncs_steps=0 || return 1
+	experiment 30 torture_type=twa nwriters_stress=1 duration=1 runs=1 cs_steps=20000 ncs_steps=0 || return 1
 	many=$(awk -F, 'NR == 2 { print $5 }' /tmp/results)
-	[ "$few" -gt $((many * 10)) ] || { echo "20 steps: $few, 2000 steps: $many"; return 1; }
-	experiment 30 torture_type=twa nwriters_stress=1 duration=1 runs=1 cs_steps=0 ncs_steps=4000 || return 1
+	[ "$few" -gt $((many * 70)) ] || { echo "20 steps: $few, 20000 steps: $many"; return 1; }
+	experiment 30 torture_type=twa nwriters_stress=1 duration=1 runs=1 cs_steps=0 ncs_steps=40000 || return 1
 	many=$(awk -F, 'NR == 2 { print $5 }' /tmp/results)
-	[ "$few" -gt $((many * 10)) ] || { echo "20 steps: $few, 4000 steps outside: $many"; return 1; }
+	[ "$few" -gt $((many * 70)) ] || { echo "20 steps: $few, 40000 steps outside: $many"; return 1; }
 }
 
 for lock in twa ticket spin_lock raw_spin_lock; do

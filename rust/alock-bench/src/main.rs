@@ -15,6 +15,7 @@ mod point;
 mod progress;
 mod record;
 mod report;
+mod seeds;
 mod sim;
 mod tables;
 mod verbs;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alock::cluster::{Error, Rendezvous};
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 
@@ -37,23 +39,34 @@ use report::Report;
 /// ALock beside locks that need loopback, on the nodes of a cluster.
 ///
 /// Start one a node, by mpirun, srun or hand; each finds its rank, the number of nodes and
-/// the address of rank 0 in its options or in what the launcher set. With --device sim one
-/// process simulates all nodes, in virtual time; then --nodes is 5,10,20 unless it is given,
-/// --threads 1,2,4,8,12, --locality 85,90,95,100, --duration 5 and --rounds 3.
+/// the address of rank 0 in its options or in what the launcher set. Options that say what is
+/// run are to be the same on all nodes. Each waits 60 s for the others to come. With --device
+/// sim one process simulates all nodes, in virtual time; then --nodes is 5,10,20 unless it is
+/// given, --threads 1,2,4,8,12, --locality 85,90,95,100, --duration 5 and --rounds 3.
+///
+/// docs/using.md of the source has the files' columns.
 #[derive(Debug, Parser)]
-#[command(version, about, long_about)]
+#[command(version, about, long_about, after_long_help = AFTER)]
 struct Options {
-    /// This node's rank [default: the launcher's]
+    /// This node's rank [default: the first that is set of RANK, OMPI_COMM_WORLD_RANK,
+    /// PMIX_RANK, PMI_RANK and SLURM_PROCID]
     #[arg(long)]
     rank: Option<u16>,
-    /// How many nodes there are [default: the launcher's]
+    /// How many nodes, which is how many processes, there are; of simulated ones --nodes
+    /// [default: the first that is set of WORLD_SIZE, OMPI_COMM_WORLD_SIZE, PMI_SIZE and
+    /// SLURM_NTASKS]
     #[arg(long)]
     size: Option<u16>,
-    /// Where rank 0 listens, HOST:PORT [default: MASTER_ADDR:MASTER_PORT]
+    /// Where rank 0 listens, HOST or HOST:PORT. On rank 0, too, HOST is to resolve to the address
+    /// by which the others reach it [default: MASTER_ADDR; one node alone needs none]
     #[arg(long)]
     rendezvous: Option<String>,
-    /// How many nodes the cluster has: with --device sim, one run each [default: 5,10,20];
-    /// with a real device only a check of the launcher's number
+    /// The TCP port there, if --rendezvous has none [default: MASTER_PORT, or 18550]
+    #[arg(short, long, value_parser = launch::tcp_port)]
+    port: Option<u16>,
+    /// With --device sim: how many nodes the simulated clusters have, one after the other
+    /// [default: 5,10,20]. With a real device only a check: --size, or what the launcher set,
+    /// must say the same
     #[arg(long, value_delimiter = ',')]
     nodes: Vec<u16>,
     /// The RDMA device, or sim for a simulated cluster [default: the first]
@@ -63,12 +76,10 @@ struct Options {
     #[arg(short = 'x', long)]
     gid_index: Option<u8>,
     /// The device's port
-    #[arg(short, long, default_value_t = 1)]
-    port: u8,
+    #[arg(short, long, default_value_t = 1, value_parser = launch::ib_port)]
+    ib_port: u8,
     #[command(flatten)]
     set: Set,
-    #[command(flatten)]
-    sim: sim::Options,
     /// How often a waiting thread looks before it lets others run: fewer where the device is
     /// software, whose threads need the CPUs, too
     #[arg(long, default_value_t = 64)]
@@ -86,9 +97,16 @@ struct Options {
     /// DIR/raw.csv has, to DIR. Of the other options --remark alone counts
     #[arg(long, value_name = "DIR")]
     draw: Option<PathBuf>,
+    // The last: its heading would be that of what follows.
+    #[command(flatten)]
+    sim: sim::Options,
 }
 
 type Failure = Box<dyn std::error::Error>;
+
+/// At the end of the long help.
+const AFTER: &str = "Exit status: 0; 2 for options that it does not know; 3 where a node, or the \
+link to one, was lost; 1 for all else.";
 
 /// Without a device: all nodes in this process.
 fn simulate(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
@@ -97,7 +115,9 @@ fn simulate(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
         (options.rank.is_some(), "--rank"),
         (options.size.is_some(), "--size"),
         (options.rendezvous.is_some(), "--rendezvous"),
+        (options.port.is_some(), "--port"),
         (options.gid_index.is_some(), "--gid-index"),
+        (chosen("ib_port"), "--ib-port"),
         (chosen("looks"), "--looks"),
     ] {
         if is {
@@ -125,6 +145,19 @@ fn simulate(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The option by its name here: `--port` is another.
+fn named(error: nic::Error) -> Failure {
+    match error {
+        nic::Error::OutOfRange {
+            option: "port",
+            value,
+            least,
+            most,
+        } => format!("--ib-port {value}: the device's ports are {least} to {most}").into(),
+        other => other.into(),
+    }
+}
+
 fn run(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
     let remark = options.remark.as_deref();
     if let Some(dir) = &options.draw {
@@ -141,7 +174,12 @@ fn run(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
         rank,
         size,
         address,
-    } = launch::place(options.rank, options.size, options.rendezvous.as_deref())?;
+    } = launch::place(
+        options.rank,
+        options.size,
+        options.rendezvous.as_deref(),
+        options.port,
+    )?;
     if !options.nodes.is_empty() && options.nodes != [size] {
         return Err(format!("--nodes: there are {size}, as --size or the launcher says").into());
     }
@@ -151,13 +189,13 @@ fn run(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
     let nic = nic::Options {
         device: options.device.clone(),
         gid_index: options.gid_index,
-        port: options.port,
+        port: options.ib_port,
         ..nic::Options::default()
     };
     let points = options.set.points(size)?;
+    let device = nic::Nic::open(&nic).map_err(named)?.name().to_owned();
     let mut report = None;
     if rank == 0 {
-        let device = nic::Nic::open(&nic)?.name().to_owned();
         let about = About::new(&device, options.looks, &options.set, remark);
         report = Some(Report::new(&options.out, about)?);
     }
@@ -168,7 +206,7 @@ fn run(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
             &rendezvous,
             &nic,
             options.looks,
-            options.set.seed + *round,
+            seeds::of_round(options.set.seed, *round),
         )?;
         if let Some(report) = &mut report {
             report.add(*round, point, &found)?;
@@ -182,24 +220,71 @@ fn run(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What is said of a value that an option does not take: the option, and what it takes. Of
+/// other mistakes clap has more to say.
+fn refused(error: &clap::Error) -> Option<String> {
+    let said = error.to_string();
+    let line = said
+        .lines()
+        .next()
+        .filter(|_| error.kind() == ErrorKind::ValueValidation)?;
+    Some(line.trim_start_matches("error: ").to_owned())
+}
+
 fn main() -> ExitCode {
-    let matches = Options::command().get_matches();
-    let options = match Options::from_arg_matches(&matches) {
-        Ok(options) => options,
-        Err(error) => error.exit(),
+    let parsed = Options::command().try_get_matches().and_then(|matches| {
+        let options = Options::from_arg_matches(&matches)?;
+        Ok((options, matches))
+    });
+    let (options, matches) = match parsed {
+        Ok(both) => both,
+        Err(error) => {
+            let Some(why) = refused(&error) else {
+                error.exit()
+            };
+            eprintln!("alock-bench: {why}");
+            // As clap exits.
+            return ExitCode::from(2);
+        }
     };
     match run(&options, &matches) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("alock-bench: {error}");
+            let ended = error.downcast_ref::<verbs::Ended>();
             let mut cause = error.source();
+            if let Some(verbs::Ended {
+                why: Error::Nic(_),
+                rank,
+                ..
+            }) = ended
+            {
+                // What the others are told of it.
+                eprintln!("alock-bench: node {rank} is lost: its device failed");
+                eprintln!("alock-bench: because: {error}");
+            } else {
+                eprintln!("alock-bench: {error}");
+            }
             while let Some(why) = cause {
                 eprintln!("alock-bench: because: {why}");
                 cause = why.source();
             }
+            if let Some(verbs::Ended {
+                rank,
+                operations,
+                sum,
+                ..
+            }) = ended
+            {
+                eprintln!(
+                    "alock-bench: node {rank}: {operations} operations, its locks sum to {sum}"
+                );
+            }
             // A lost node is told from a mistake in the options.
-            match error.downcast_ref::<Error>() {
+            let why = ended.map(|ended| &ended.why);
+            match why.or_else(|| error.downcast_ref()) {
                 Some(Error::Lost { .. } | Error::Link { .. }) => ExitCode::from(3),
+                // In a run: the device was there when it began.
+                Some(Error::Nic(_)) if ended.is_some() => ExitCode::from(3),
                 _ => ExitCode::FAILURE,
             }
         }

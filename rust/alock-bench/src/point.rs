@@ -55,29 +55,31 @@ pub(crate) struct Set {
     /// How much of the operations are on the own node's locks, in percent
     #[arg(long, value_delimiter = ',', default_values_t = [85, 95, 100])]
     locality: Vec<u8>,
-    /// Of the local cohort. ALock runs with every pair of budgets; summary.csv has the first
+    /// How often the local cohort may enter while the remote one waits. ALock runs with every
+    /// pair of budgets; summary.csv has the first
     #[arg(long, value_delimiter = ',', default_values = ["5"])]
     local_budget: Vec<NonZeroU32>,
-    /// Of the remote cohort
+    /// How often the remote cohort may enter while the local one waits
     #[arg(long, value_delimiter = ',', default_values = ["20"])]
     remote_budget: Vec<NonZeroU32>,
-    /// Of a point, in ms
+    /// How long each run lasts, in ms
     #[arg(long, default_value_t = 500)]
     duration: u64,
-    /// Between two operations, in ns
+    /// How long a thread waits between two operations, in ns
     #[arg(long, default_value_t = 0)]
     think: u64,
-    /// Under the lock, in ns, besides the change
+    /// How long it stays under the lock, in ns, besides the change
     #[arg(long, default_value_t = 0)]
     hold: u64,
     /// Only the threads of so many nodes work, from rank 0 on; the others' memory serves
     /// [default: all]
     #[arg(long)]
     at_work: Option<u16>,
-    /// Of every point; each begins with another lock
+    /// How often every combination is run; each round begins with another lock
     #[arg(long, default_value_t = 5)]
     rounds: u64,
-    /// Of the choice of locks
+    /// Seed of the threads' choice of locks; the same seed is the same choices, other ones in
+    /// each round
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }

@@ -14,6 +14,7 @@ use alock::sim::{Cluster, Connections, End, Model};
 use clap::{Args, ValueEnum};
 
 use crate::point::{Found, Lock, Point, Set};
+use crate::seeds;
 use table::Table;
 use worker::Worker;
 
@@ -150,7 +151,7 @@ pub(crate) fn points(
     Ok((set, points))
 }
 
-/// Runs one point. One seed, one result.
+/// Runs one point. One seed, one result; `seed` is the round's.
 pub(crate) fn run(
     point: &Point,
     options: &Options,
@@ -177,8 +178,8 @@ pub(crate) fn run(
                 connections,
             );
             let worker = Rc::new(worker);
-            let seed = (seed << 32) | (u64::from(rank) << 16) | u64::from(thread);
-            cluster.spawn(NodeId(rank), Rc::clone(&worker).live(seed));
+            let random = seeds::of_thread(seed, rank, thread);
+            cluster.spawn(NodeId(rank), Rc::clone(&worker).live(random));
             workers.push(worker);
         }
     }
@@ -216,7 +217,8 @@ pub(crate) fn run_all<E: From<String>>(
                 let Some((round, point)) = points.get(number) else {
                     return;
                 };
-                let found = run(point, options, model, seed + round);
+                let seed = seeds::of_round(seed, *round);
+                let found = run(point, options, model, seed);
                 let failed = found.is_err();
                 if tell.send((number, found)).is_err() || failed {
                     next.store(points.len(), Ordering::Relaxed);

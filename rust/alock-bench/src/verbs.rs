@@ -1,14 +1,15 @@
 //! A point on a real cluster: locks in registered memory, this process a node of it.
 
+use std::fmt;
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use alock::cluster::{Error, Kind, Node, Rendezvous, Settings, Thread};
-use rand::SeedableRng;
-use rand_pcg::Pcg64Mcg;
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::point::{histogram, Found, Lock, Point, Worked};
+use crate::seeds;
 
 /// A node's part.
 #[derive(Debug, Serialize, Deserialize)]
@@ -71,7 +72,33 @@ fn spend(time: Duration) {
     }
 }
 
-/// Runs a point with the other nodes. Every node is told the same.
+/// A point that has begun and does not come to its end.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) why: Error,
+    pub(crate) rank: u16,
+    /// Of this node's threads, that were over: each is in some node's memory.
+    pub(crate) operations: u64,
+    /// What this node's data adds up to.
+    pub(crate) sum: u64,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.why.fmt(f)
+    }
+}
+
+impl std::error::Error for Ended {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.why.source()
+    }
+}
+
+/// Runs a point with the other nodes. Every node is told the same; `seed` is the round's.
+///
+/// # Errors
+/// [`Ended`] where it has begun; else what kept it from that.
 pub(crate) fn run(
     point: &Point,
     rendezvous: &Arc<Rendezvous>,
@@ -96,17 +123,17 @@ pub(crate) fn run(
     let node = Node::attach(Arc::clone(rendezvous), &settings)?;
     let mut threads = node.threads()?;
     let start = Barrier::new(threads.len());
+    let mut operations = vec![0; threads.len()];
     let worked = std::thread::scope(|scope| {
-        let workers: Vec<_> = threads
-            .iter_mut()
-            .enumerate()
-            .map(|(number, thread)| {
+        let workers: Vec<_> = (0..)
+            .zip(threads.iter_mut().zip(&mut operations))
+            .map(|(number, (thread, operations))| {
                 let start = &start;
                 let rank = rendezvous.rank();
-                let seed = (seed << 32) | (u64::from(rank) << 16) | number as u64;
                 scope.spawn(move || {
+                    let random = seeds::of_thread(seed, rank, number);
                     start.wait();
-                    work(point, thread, rank, seed)
+                    work(point, thread, rank, random, operations)
                 })
             })
             .collect();
@@ -115,17 +142,27 @@ pub(crate) fn run(
             Err(panic) => std::panic::resume_unwind(panic),
         });
         ended.collect::<Result<Vec<_>, Error>>()
-    })?;
+    });
     // Nobody changes anything any more, nor needs the other end of a queue pair.
-    rendezvous.barrier()?;
+    let worked = worked.and_then(|worked| rendezvous.barrier().map(|()| worked));
+    // Also where somebody is lost: from here on no verb reaches this node's memory, and what
+    // it adds up to stays.
     drop(threads);
+    let sum = (0..settings.locks)
+        .filter_map(|number| node.peek(number, 0))
+        .sum();
+    let ended = |why| Ended {
+        why,
+        rank: rendezvous.rank(),
+        operations: operations.iter().sum(),
+        sum,
+    };
+    let worked = worked.map_err(ended)?;
     let mine = Part {
         threads: worked.iter().map(Told::from).collect(),
-        sum: (0..settings.locks)
-            .filter_map(|number| node.peek(number, 0))
-            .sum(),
+        sum,
     };
-    let parts = rendezvous.exchange(&mine)?;
+    let parts = rendezvous.exchange(&mine).map_err(ended)?;
     let changes = parts.iter().map(|part| part.sum).sum();
     let threads = parts.into_iter().flat_map(|part| part.threads);
     Ok(Found::checked(
@@ -134,13 +171,17 @@ pub(crate) fn run(
     )?)
 }
 
-/// A thread's part.
-fn work(point: &Point, thread: &mut Thread, rank: u16, seed: u64) -> Result<Worked, Error> {
-    let mut random = Pcg64Mcg::seed_from_u64(seed);
+/// A thread's part. `operations` are those that are over, also where it ends with an error.
+fn work(
+    point: &Point,
+    thread: &mut Thread,
+    rank: u16,
+    mut random: impl Rng,
+    operations: &mut u64,
+) -> Result<Worked, Error> {
     let mut latency = histogram();
     let before = thread.work_requests();
     let start = Instant::now();
-    let mut operations = 0;
     let mut now = start;
     let works = rank < point.at_work;
     while works && now - start < point.duration {
@@ -159,14 +200,14 @@ fn work(point: &Point, thread: &mut Thread, rank: u16, seed: u64) -> Result<Work
         now = Instant::now();
         // It grows as it must.
         let _ = latency.record((now - began).as_nanos() as u64);
-        operations += 1;
+        *operations += 1;
         if !point.think.is_zero() {
             spend(point.think);
             now = Instant::now();
         }
     }
     Ok(Worked {
-        operations,
+        operations: *operations,
         seconds: (now - start).as_secs_f64(),
         latency,
         work_requests: thread.work_requests() - before,

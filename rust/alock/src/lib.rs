@@ -16,6 +16,13 @@
 //! | bounded bypass | while the first of one cohort waits, the other cohort enters at most as often as its budget says |
 //! | no starvation | of local threads, and of remote ones that are in the queue. To join it a remote thread needs a compare-and-swap that no other remote thread comes before: some thread always succeeds, a single one may in theory never. (A one-step enqueue needs a swap or a ticket; verbs have neither a swap nor room for a ticket's slots in 64 bytes) |
 //!
+//! **To use it** in a program on RDMA: `cluster` (feature `verbs`, with a
+//! whole program; needs `libibverbs.so.1` at run time, and cmake and libclang to build). On
+//! simulated clusters: [`sim`], with the feature or without. On a card of one's own: implement
+//! [`remote::Verbs`], and drive [`lock`] with it. Seen to run on soft-RoCE alone, on x86-64:
+//! what other devices must promise is in `nic`'s documentation (`Writes`), and what device
+//! barriers other CPUs need was not examined.
+//!
 //! The way from the paper to the code: Algorithm 2 is [`lock`], Algorithm 3 is `queue`,
 //! Algorithm 4 is `peterson`; each is written once, over [`access::Access`].
 

@@ -7,7 +7,7 @@ use crate::access::{Access, Looked, Seen};
 use crate::ptr::{Cohort, LockPtr, Place, Ptr};
 use crate::word::{Memory, Word};
 
-/// Somebody whom this thread waits for is gone.
+/// Somebody whom this thread waits for is gone, or this node's memory was overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
@@ -15,13 +15,15 @@ pub struct Gone;
 ///
 /// | here | pairs with |
 /// |---|---|
-/// | `swap`: release | the successor's `swap`, which finds the descriptor prepared |
-/// | `swap`: acquire | the predecessor's `clear` and `swap` |
-/// | `clear`: release | the other cohort's look at this tail; the next `swap` |
+/// | `prepare`: relaxed | nothing: the `swap` or `swap_if_null` after it releases it |
+/// | `swap`, `swap_if_null`: release | the successor's `swap`: its link comes after the null that `prepare` stored |
+/// | `swap`: acquire | the predecessor's `swap`. (Where the barrier after it is a fence, that would do) |
+/// | `clear`: release | the other cohort's look at this tail; who finds null, by the barrier before its look |
+/// | `clear`, `swap_if_null`: no acquire | `clear` finds what this thread stored itself; what was done before the null that `swap_if_null` finds is acquired by the barriers behind it, before anything is entered |
 /// | full barrier between the swap and `victim`'s store | the other side's between its write of `victim` and its look: if its write came later, its look finds the tail. (A release store does not do, for the other side's later write reads nothing. On hardware where stores become visible to all at once it would; x86 pays nothing here) |
 /// | full barrier between `victim`'s store and the look | the other side's between its swap and its write of `victim`: a compare-and-swap that is complete before the write is posted |
 /// | look at the remote tail and at `victim`: acquire | the other cohort's last verb under the lock, complete before it cleared its tail or made itself the victim |
-/// | `tell`: release | `own`: acquire |
+/// | `tell`: release ([`Memory::tell`]) | `own`: acquire ([`Memory::own`]) |
 #[derive(Debug)]
 pub struct Local<'m, M> {
     memory: &'m M,
@@ -57,23 +59,23 @@ impl<M: Memory> Access for Local<'_, M> {
 
     async fn swap(&self, tail: Place, new: u64) -> Result<u64, Gone> {
         let found = self.word(tail).swap(new);
-        self.memory.smp_mb_after_rmw();
+        M::Word::smp_mb_after_rmw();
         Ok(found)
     }
 
-    async fn clear(&self, tail: Place, mine: u64) -> Result<bool, Gone> {
+    async fn clear(&self, tail: Place, mine: u64) -> Result<u64, Gone> {
         Ok(self.word(tail).cmpxchg(mine, Ptr::NULL))
     }
 
-    async fn swap_if_null(&self, tail: Place, mine: u64) -> Result<bool, Gone> {
+    async fn swap_if_null(&self, tail: Place, mine: u64) -> Result<u64, Gone> {
         let found = self.word(tail).cmpxchg(Ptr::NULL, mine);
-        self.memory.smp_mb_after_rmw();
+        M::Word::smp_mb_after_rmw();
         Ok(found)
     }
 
     async fn yield_and_look(&self, lock: LockPtr) -> Result<Seen, Gone> {
         self.word(lock.victim()).store_release(Self::COHORT as u64);
-        self.memory.smp_mb();
+        M::Word::smp_mb();
         self.look(lock).await
     }
 
@@ -81,22 +83,31 @@ impl<M: Memory> Access for Local<'_, M> {
         let other = self.word(lock.tail(Self::COHORT.other())).load_acquire();
         let victim = self.word(lock.victim()).load_acquire();
         Ok(Seen {
-            other: !Ptr::is_null_in(other),
+            other: self.wanted(other)?,
             victim: victim_in(victim),
         })
     }
 
     async fn tell(&self, to: Place, value: u64) -> Result<(), Gone> {
-        self.word(to).store_release(value);
+        self.memory.tell(to, value);
         Ok(())
     }
 
     fn own(&self, place: Place) -> u64 {
-        self.word(place).load_acquire()
+        self.memory.own(place)
     }
 
     fn prepare(&self, place: Place, value: u64) {
-        self.word(place).store_relaxed(value);
+        self.memory.prepare(place, value);
+    }
+
+    fn is_there(&self, line: Ptr) -> bool {
+        self.memory.is_there(line)
+    }
+
+    fn overwritten(&self) -> Gone {
+        self.memory.overwritten();
+        Gone
     }
 
     // Both are this node's memory.

@@ -1,4 +1,14 @@
 //! The lock (the paper's Algorithm 2): a queue a cohort, and Peterson's lock between them.
+//!
+//! **Polling.** The futures are to be polled until they are ready, again and again: nobody wakes
+//! a waker, since what they wait for is a word of memory. Under an executor that waits for wakers
+//! a contended one would never go on; an access whose `wait` arranges for a wake ([`crate::sim`])
+//! is another matter.
+//!
+//! **No cancelling.** A future that was polled and is dropped before it is ready leaves the
+//! descriptor in the queue, where nobody hands over any more: whoever comes behind waits for
+//! ever. `cluster::Request` therefore finishes when it is dropped; to give
+//! up in order, `goes_on` says no.
 
 use core::num::NonZeroU32;
 
@@ -46,8 +56,11 @@ impl Held {
 /// Exclusion; first come, first served within the cohort from its swap on; while the first
 /// of one cohort waits, the other cohort enters at most its budget's number of times.
 ///
-/// Uncontended: one RMW, one store, a fence and two loads locally; three verbs remotely
-/// (compare-and-swap; write and read in one round trip).
+/// Uncontended: locally one RMW, three stores, a fence and two loads; remotely two stores and
+/// three verbs (compare-and-swap; write and read in one round trip).
+///
+/// `budget` is the same for all of a cohort: one that is handed over and is no less is a fault
+/// (memory was overwritten).
 ///
 /// `goes_on` is asked where the wait can be given up: by the first of the queue, while the
 /// other cohort has the lock, between its looks (so by a remote one as rarely as
@@ -97,6 +110,8 @@ async fn finish<A: Access>(
 ) -> Result<Option<Held>, A::Fault> {
     let fresh = u64::from(budget.get());
     match joined {
+        // Whoever was a leader has passed it on once at least.
+        Joined::HandedOver(left) if left >= fresh => return Err(access.overwritten()),
         Joined::HandedOver(left) if left > 0 => return Ok(Some(Held::of(left))),
         // A budget of 0 means: the lock is the cohort's, and the other one's turn has come.
         Joined::HandedOver(_) | Joined::Leader => {}

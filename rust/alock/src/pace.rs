@@ -11,7 +11,8 @@
 //! the remote cohort does with its turn that is little (each entry takes two round trips at
 //! least, and its budget is 20), and the cards carry an eighth of a spinning thread's READs.
 //!
-//! The unit is the shortest look that this thread has had, at whatever node: a look that
+//! The unit is the shortest look (the first one, with the write before it, among them) that
+//! this thread has had, at whatever node: a look that
 //! waited for a CPU or behind others does not make the next ones later. Where the paths have
 //! different lengths it is the nearest node's: a lock on a path of r units is looked at every
 //! 7 + r units, so every (7 + r) / r of its own round trips, and never more rarely than every

@@ -61,9 +61,14 @@ impl Ptr {
         self.0.get()
     }
 
-    /// Whether a word of which perhaps only single bytes are right is null.
-    pub const fn is_null_in(torn: u64) -> bool {
-        torn as u8 != Self::TAG
+    /// Whether a word of which perhaps only single bytes are right is null. `None` where no thread
+    /// wrote it, as far as its lowest byte tells.
+    pub const fn is_null_in(torn: u64) -> Option<bool> {
+        match torn as u8 {
+            0 => Some(true),
+            Self::TAG => Some(false),
+            _ => None,
+        }
     }
 
     /// Whose memory it is.
@@ -108,7 +113,7 @@ impl Place {
 }
 
 /// Who competes in which queue: by how a thread accesses *this* lock, not by what it is.
-/// Each access decides anew (facts: mistake 8).
+/// Each access decides anew (docs/design.md, mistake 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cohort {
     /// Threads of the lock's own node, with CPU instructions.
@@ -221,9 +226,17 @@ mod tests {
             let bytes = (0..8)
                 .map(|i| (((mask >> i) & 1) * 0xff) << (8 * i))
                 .sum::<u64>();
-            assert!(!Ptr::is_null_in((a & bytes) | (b & !bytes)));
+            assert_eq!(Ptr::is_null_in((a & bytes) | (b & !bytes)), Some(false));
             // ... and one of a pointer's and null's is what its lowest byte is.
-            assert_eq!(Ptr::is_null_in(a & bytes), bytes & 1 == 0);
+            assert_eq!(Ptr::is_null_in(a & bytes), Some(bytes & 1 == 0));
+        }
+    }
+
+    #[test]
+    fn what_no_thread_wrote_is_neither() {
+        for byte in 1..=255_u64 {
+            let is = (byte == u64::from(Ptr::TAG)).then_some(false);
+            assert_eq!(Ptr::is_null_in(byte), is, "{byte:#x}");
         }
     }
 }

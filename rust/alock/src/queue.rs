@@ -29,12 +29,10 @@ pub(crate) async fn join<A: Access>(
 ) -> Result<Joined, A::Fault> {
     prepare(access, mine);
     let before = access.swap(lock.tail(A::COHORT), mine.0.bits()).await?;
-    let Some(before) = Ptr::from_bits(before) else {
+    let Some(before) = access.named(before)? else {
         return Ok(Joined::Leader);
     };
-    access
-        .tell(Descriptor(before).next(), mine.0.bits())
-        .await?;
+    access.tell(before.next(), mine.0.bits()).await?;
     let mut turn = 0;
     loop {
         match access.own(mine.budget()) {
@@ -52,9 +50,9 @@ pub(crate) async fn join_if_empty<A: Access>(
     mine: Descriptor,
 ) -> Result<bool, A::Fault> {
     prepare(access, mine);
-    access
-        .swap_if_null(lock.tail(A::COHORT), mine.0.bits())
-        .await
+    let tail = lock.tail(A::COHORT);
+    let before = access.swap_if_null(tail, mine.0.bits()).await?;
+    Ok(access.named(before)?.is_none())
 }
 
 /// Leaves the queue: the cohort no longer wants the lock if nobody waits, else the next one
@@ -65,17 +63,22 @@ pub(crate) async fn leave<A: Access>(
     mine: Descriptor,
     budget: u64,
 ) -> Result<(), A::Fault> {
-    if access.clear(lock.tail(A::COHORT), mine.0.bits()).await? {
+    let tail = lock.tail(A::COHORT);
+    let last = access.clear(tail, mine.0.bits()).await?;
+    if last == mine.0.bits() {
         return Ok(());
     }
-    // Somebody has swapped himself in behind; he says so soon.
+    // Somebody has swapped himself in behind; he says so soon. Nobody makes it null meanwhile.
+    if access.named(last)?.is_none() {
+        return Err(access.overwritten());
+    }
     let mut turn = 0;
     let next = loop {
-        if let Some(next) = Ptr::from_bits(access.own(mine.next())) {
+        if let Some(next) = access.named(access.own(mine.next()))? {
             break next;
         }
         access.wait(Looked::Own, turn).await?;
         turn = turn.saturating_add(1);
     };
-    access.tell(Descriptor(next).budget(), budget).await
+    access.tell(next.budget(), budget).await
 }

@@ -29,6 +29,10 @@ pub trait Verbs {
     ) -> impl Future<Output = Result<[u64; LockPtr::WORDS as usize], Self::Fault>>;
 
     /// [`Verbs::write`], and a read of the lock that is executed after it. One round trip.
+    ///
+    /// A full barrier between them: the CPUs of that node see what was written before the read
+    /// loads anything. (That a responder carries them out in order does not say so of one that is
+    /// a CPU itself, with a store buffer.)
     fn write_and_read(
         &self,
         to: Place,
@@ -43,6 +47,15 @@ pub trait Verbs {
     /// is false: no other thread knows the word.
     fn store(&self, place: Place, value: u64, known: bool);
 
+    /// See [`Access::is_there`]. By default every place may be one.
+    fn is_there(&self, line: Ptr) -> bool {
+        let _ = line;
+        true
+    }
+
+    /// See [`Access::overwritten`].
+    fn overwritten(&self) -> Self::Fault;
+
     /// Whether a place is in the memory of the thread's own node.
     fn is_own(&self, place: Place) -> bool;
 
@@ -53,9 +66,19 @@ pub trait Verbs {
 
 /// The access of threads to locks of other nodes.
 ///
-/// Orderings, beyond those of [`Verbs`]: every verb is awaited before the next one, but
-/// `victim`'s write and the read after it, which one queue pair executes in order (the
-/// full barrier between them).
+/// Every verb is awaited before the next one, but `victim`'s write and the read after it: the full
+/// barrier between them is the responder's. A card reads over PCIe what it was asked for after a
+/// write, and a read does not pass a posted write there. rxe's responder is a CPU, which stores (release)
+/// and then copies: there the locks that it takes between two packets (locked instructions, on x86-64)
+/// empty its store buffer.
+///
+/// | here | pairs with |
+/// |---|---|
+/// | `prepare`: relaxed, then a compare-and-swap is posted | the provider's barrier before the doorbell, in `ibv_post_send` (rdma-core's `udma_to_device_barrier`): the card, and whoever learns of the descriptor by it, comes after the thread's earlier stores. On x86-64 it is for the compiler alone, since the CPU keeps stores in order; rxe's doorbell is a system call |
+/// | a completion is polled | the provider's barrier after it found one (`udma_from_device_barrier`): loads after it see what the card stored before |
+/// | `own`: acquire | the card's write of that word, over PCIe (on rxe the kernel's store), or another thread's `tell` by CPU: what is posted or loaded afterwards comes after. The write is one word and says all: no order between two writes to this memory is relied on |
+/// | `tell` to the own node: release | `own`: acquire |
+/// | the verbs under the lock, complete before the tail is cleared, or `victim` written | the local leader's look: acquire. A card's accesses do not pass its earlier writes over PCIe: the memory is registered without relaxed ordering |
 #[derive(Debug)]
 pub struct Remote<'v, V> {
     verbs: &'v V,
@@ -67,13 +90,13 @@ impl<'v, V: Verbs> Remote<'v, V> {
         Self { verbs }
     }
 
-    fn seen(words: [u64; LockPtr::WORDS as usize]) -> Seen {
+    fn seen(&self, words: [u64; LockPtr::WORDS as usize]) -> Result<Seen, V::Fault> {
         let [local, _, victim] = words;
-        Seen {
+        Ok(Seen {
             // Written by a CPU while the card copied it: one byte is all that counts.
-            other: !Ptr::is_null_in(local),
+            other: self.wanted(local)?,
             victim: victim_in(victim),
-        }
+        })
     }
 }
 
@@ -91,25 +114,26 @@ impl<V: Verbs> Access for Remote<'_, V> {
                 return Ok(found);
             }
             expected = found;
+            self.verbs.wait(Looked::Tail, 0).await?;
         }
     }
 
-    async fn clear(&self, tail: Place, mine: u64) -> Result<bool, V::Fault> {
-        Ok(self.verbs.cas(tail, mine, Ptr::NULL).await? == mine)
+    async fn clear(&self, tail: Place, mine: u64) -> Result<u64, V::Fault> {
+        self.verbs.cas(tail, mine, Ptr::NULL).await
     }
 
-    async fn swap_if_null(&self, tail: Place, mine: u64) -> Result<bool, V::Fault> {
-        Ok(self.verbs.cas(tail, Ptr::NULL, mine).await? == Ptr::NULL)
+    async fn swap_if_null(&self, tail: Place, mine: u64) -> Result<u64, V::Fault> {
+        self.verbs.cas(tail, Ptr::NULL, mine).await
     }
 
     async fn yield_and_look(&self, lock: LockPtr) -> Result<Seen, V::Fault> {
         let me = Self::COHORT as u64;
         let words = self.verbs.write_and_read(lock.victim(), me, lock).await?;
-        Ok(Self::seen(words))
+        self.seen(words)
     }
 
     async fn look(&self, lock: LockPtr) -> Result<Seen, V::Fault> {
-        Ok(Self::seen(self.verbs.read(lock).await?))
+        self.seen(self.verbs.read(lock).await?)
     }
 
     async fn tell(&self, to: Place, value: u64) -> Result<(), V::Fault> {
@@ -127,6 +151,14 @@ impl<V: Verbs> Access for Remote<'_, V> {
 
     fn prepare(&self, place: Place, value: u64) {
         self.verbs.store(place, value, false);
+    }
+
+    fn is_there(&self, line: Ptr) -> bool {
+        self.verbs.is_there(line)
+    }
+
+    fn overwritten(&self) -> V::Fault {
+        self.verbs.overwritten()
     }
 
     async fn wait(&self, looked: Looked, turn: u32) -> Result<(), V::Fault> {

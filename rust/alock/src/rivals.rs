@@ -23,7 +23,10 @@ pub async fn spin_lock<V: Verbs>(verbs: &V, word: Place) -> Result<(), V::Fault>
     Ok(())
 }
 
-/// Releases: one verb, and waits for its completion, as all locks here do. (It need not: on
+/// Releases: one verb, and waits for its completion, as all locks here do. It is a write beside
+/// others' compare-and-swaps, and those are not atomic with it: it stands because all of them fail
+/// while the lock is held, and one that fails writes nothing (so Linux 7.3's rxe, and what
+/// InfiniBand asks for; a device that wrote the old value back would lose the release). (It need not wait: on
 /// the same queue pair a next compare-and-swap comes after it anyway. Then a fault would be
 /// found later, and a lock of another node could be taken before this one is free.)
 ///

@@ -1,4 +1,8 @@
-//! The words of a node's memory, as its own CPUs access them.
+//! The words of a node's memory, as its own CPUs access them. Every ordering and every barrier of
+//! the CPUs' side is written here, once: the crate has it for `core`'s atomics, and loom
+//! (`tests/loom.rs`) searches it with its own.
+
+use crate::ptr::{Place, Ptr};
 
 /// An eight-byte word whose methods' names carry the ordering. Threads of the node access
 /// it so; its network card also writes and reads it.
@@ -11,32 +15,75 @@ pub trait Word {
     fn store_release(&self, value: u64);
     /// `xchg`; acquire and release.
     fn swap(&self, new: u64) -> u64;
-    /// `cmpxchg` with acquire and release if it succeeds, relaxed if not. Whether it did.
-    fn cmpxchg(&self, old: u64, new: u64) -> bool;
+    /// `cmpxchg`; release if it succeeds, relaxed if not. What was there.
+    fn cmpxchg(&self, old: u64, new: u64) -> u64;
+
+    /// A full barrier.
+    fn smp_mb();
+
+    /// A full barrier after a [`Word::swap`] or a [`Word::cmpxchg`] that succeeded; for the
+    /// compiler alone where these are full barriers, as x86's locked instructions are.
+    fn smp_mb_after_rmw();
 }
 
-impl Word for core::sync::atomic::AtomicU64 {
-    fn load_acquire(&self) -> u64 {
-        self.load(core::sync::atomic::Ordering::Acquire)
-    }
+/// [`Word`] for a type, by atomics: how to come from the word to its atomic, the atomics'
+/// module, and whether an RMW is a full barrier on this machine.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! word_by_atomics {
+    ($type:ty, |$word:ident| $atomic:expr, $($atomics:ident)::+, $rmw_is_barrier:expr) => {
+        impl $crate::word::Word for $type {
+            fn load_acquire(&self) -> u64 {
+                let $word = self;
+                $atomic.load(::core::sync::atomic::Ordering::Acquire)
+            }
 
-    fn store_relaxed(&self, value: u64) {
-        self.store(value, core::sync::atomic::Ordering::Relaxed);
-    }
+            fn store_relaxed(&self, value: u64) {
+                let $word = self;
+                $atomic.store(value, ::core::sync::atomic::Ordering::Relaxed);
+            }
 
-    fn store_release(&self, value: u64) {
-        self.store(value, core::sync::atomic::Ordering::Release);
-    }
+            fn store_release(&self, value: u64) {
+                let $word = self;
+                $atomic.store(value, ::core::sync::atomic::Ordering::Release);
+            }
 
-    fn swap(&self, new: u64) -> u64 {
-        self.swap(new, core::sync::atomic::Ordering::AcqRel)
-    }
+            fn swap(&self, new: u64) -> u64 {
+                let $word = self;
+                $atomic.swap(new, ::core::sync::atomic::Ordering::AcqRel)
+            }
 
-    fn cmpxchg(&self, old: u64, new: u64) -> bool {
-        use core::sync::atomic::Ordering::{AcqRel, Relaxed};
-        self.compare_exchange(old, new, AcqRel, Relaxed).is_ok()
-    }
+            fn cmpxchg(&self, old: u64, new: u64) -> u64 {
+                use ::core::sync::atomic::Ordering::{Relaxed, Release};
+                let $word = self;
+                match $atomic.compare_exchange(old, new, Release, Relaxed) {
+                    Ok(found) | Err(found) => found,
+                }
+            }
+
+            fn smp_mb() {
+                $($atomics)::+::fence(::core::sync::atomic::Ordering::SeqCst);
+            }
+
+            fn smp_mb_after_rmw() {
+                use ::core::sync::atomic::Ordering::SeqCst;
+                if $rmw_is_barrier {
+                    ::core::sync::atomic::compiler_fence(SeqCst);
+                } else {
+                    $($atomics)::+::fence(SeqCst);
+                }
+            }
+        }
+    };
 }
+
+// x86: `xchg` and `lock cmpxchg` order all loads and stores before them with all after them.
+word_by_atomics!(
+    core::sync::atomic::AtomicU64,
+    |word| word,
+    core::sync::atomic,
+    cfg!(target_arch = "x86_64")
+);
 
 /// A node's memory, as its own threads see it.
 pub trait Memory {
@@ -50,14 +97,34 @@ pub trait Memory {
     /// of this crate.
     fn word(&self, offset: u64) -> &Self::Word;
 
-    /// A full barrier.
-    fn smp_mb(&self);
+    /// See [`Access::is_there`](crate::access::Access::is_there): of this node, for whoever joins
+    /// locally is. By default every place may be one.
+    fn is_there(&self, line: Ptr) -> bool {
+        let _ = line;
+        true
+    }
 
-    /// A full barrier after a [`Word::swap`] or a [`Word::cmpxchg`] that succeeded; nothing
-    /// where these are full barriers, as x86's locked instructions are.
-    fn smp_mb_after_rmw(&self);
+    /// See [`Access::overwritten`](crate::access::Access::overwritten). By default nobody is
+    /// told.
+    fn overwritten(&self) {}
 
     /// Lets time pass after the look number `turn` (from 0) that found nothing. False when
     /// there is nothing to wait for any more.
     fn pause(&self, turn: u32) -> bool;
+
+    /// Reads a word of an own descriptor, in either cohort. Acquire: pairs with
+    /// [`Memory::tell`], or with the card's write.
+    fn own(&self, place: Place) -> u64 {
+        self.word(place.offset()).load_acquire()
+    }
+
+    /// Writes a word of a descriptor of this node, in either cohort. Release.
+    fn tell(&self, to: Place, value: u64) {
+        self.word(to.offset()).store_release(value);
+    }
+
+    /// Writes a word of an own descriptor that no other thread knows, in either cohort.
+    fn prepare(&self, place: Place, value: u64) {
+        self.word(place.offset()).store_relaxed(value);
+    }
 }

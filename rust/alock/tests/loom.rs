@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use std::task::{Context, Waker};
 
 use loom::cell::UnsafeCell;
-use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use loom::sync::atomic::Ordering::SeqCst;
 use loom::sync::atomic::{fence, AtomicU64};
 use loom::sync::{Arc, Mutex};
 
@@ -22,30 +22,22 @@ use alock::word::{Memory, Word};
 
 use shared::block_on;
 
-struct LoomWord(AtomicU64);
+/// The crate's word: after an RMW a fence.
+#[derive(Default)]
+struct Portable(AtomicU64);
+alock::word_by_atomics!(Portable, |word| word.0, loom::sync::atomic, false);
 
-impl Word for LoomWord {
-    fn load_acquire(&self) -> u64 {
-        self.0.load(Acquire)
-    }
-    fn store_relaxed(&self, value: u64) {
-        self.0.store(value, Relaxed);
-    }
-    fn store_release(&self, value: u64) {
-        self.0.store(value, Release);
-    }
-    fn swap(&self, new: u64) -> u64 {
-        self.0.swap(new, AcqRel)
-    }
-    fn cmpxchg(&self, old: u64, new: u64) -> bool {
-        self.0.compare_exchange(old, new, AcqRel, Relaxed).is_ok()
-    }
-}
+/// The crate's word as on x86-64: nothing but an order to the compiler after an RMW, which
+/// loom, that knows of no locked instruction, takes for nothing at all. Local threads among
+/// themselves must do with that: then what the RMWs acquire and release is enough for them.
+#[derive(Default)]
+struct X86(AtomicU64);
+alock::word_by_atomics!(X86, |word| word.0, loom::sync::atomic, true);
 
 /// Node 0's memory: the lock, descriptors, and the data that it protects. (Descriptors of
 /// remote threads lie here too: where they lie makes no difference to the model.)
-struct Shared {
-    words: Vec<LoomWord>,
+struct Shared<W> {
+    words: Vec<W>,
     data: UnsafeCell<u64>,
     /// One atomic operation of the card at a time.
     card: Mutex<()>,
@@ -63,11 +55,10 @@ const fn line(number: u64) -> Ptr {
     }
 }
 
-impl Shared {
+impl<W: Word + Default> Shared<W> {
     fn new(descriptors: usize, completion_is_barrier: bool) -> Self {
-        let word = |_| LoomWord(AtomicU64::new(0));
         Self {
-            words: (0..8 * (descriptors + 1)).map(word).collect(),
+            words: (0..8 * (descriptors + 1)).map(|_| W::default()).collect(),
             data: UnsafeCell::new(0),
             card: Mutex::new(()),
             completion_is_barrier,
@@ -83,17 +74,11 @@ impl Shared {
     }
 }
 
-impl Memory for Shared {
-    type Word = LoomWord;
-    fn word(&self, offset: u64) -> &LoomWord {
+impl<W: Word> Memory for Shared<W> {
+    type Word = W;
+    fn word(&self, offset: u64) -> &W {
         // Three words of a line are used.
         &self.words[offset as usize / 8]
-    }
-    fn smp_mb(&self) {
-        fence(SeqCst);
-    }
-    fn smp_mb_after_rmw(&self) {
-        fence(SeqCst);
     }
     fn pause(&self, _: u32) -> bool {
         loom::thread::yield_now();
@@ -101,9 +86,9 @@ impl Memory for Shared {
     }
 }
 
-struct LoomCard<'a>(&'a Shared);
+struct LoomCard<'a, W>(&'a Shared<W>);
 
-impl Verbs for LoomCard<'_> {
+impl<W: Word> Verbs for LoomCard<'_, W> {
     type Fault = Gone;
     async fn cas(&self, at: Place, old: u64, new: u64) -> Result<u64, Gone> {
         let _one = self.0.card.lock().unwrap();
@@ -132,30 +117,34 @@ impl Verbs for LoomCard<'_> {
         self.read(lock).await
     }
     fn load(&self, place: Place) -> u64 {
-        self.0.word(place.offset()).load_acquire()
+        self.0.own(place)
     }
     fn store(&self, place: Place, value: u64, known: bool) {
-        let word = self.0.word(place.offset());
         if known {
-            word.store_release(value);
+            self.0.tell(place, value);
         } else {
-            word.store_relaxed(value);
+            self.0.prepare(place, value);
         }
+    }
+    fn overwritten(&self) -> Gone {
+        Gone
     }
     fn is_own(&self, _: Place) -> bool {
         true
     }
-    async fn wait(&self, _: Looked, turn: u32) -> Result<(), Gone> {
-        if self.0.pause(turn) {
-            Ok(())
-        } else {
-            Err(Gone)
+    async fn wait(&self, looked: Looked, turn: u32) -> Result<(), Gone> {
+        // A verb was the look; as `cluster`'s it goes on at once. To yield here would let the
+        // others through first, and hide what two may do at a time.
+        if looked == Looked::Tail {
+            return Ok(());
         }
+        // A poll, which may be another one's, ends here.
+        Local::new(self.0).wait(looked, turn).await
     }
 }
 
-fn once<A: Access<Fault = Gone>>(
-    shared: &Shared,
+fn once<W: Word + Default, A: Access<Fault = Gone>>(
+    shared: &Shared<W>,
     access: &A,
     mine: u64,
     budget: u32,
@@ -180,12 +169,14 @@ fn once<A: Access<Fault = Gone>>(
 struct Given {
     remote: bool,
     rounds: usize,
+    budget: u32,
     tries: bool,
 }
 
 const LOCAL: Given = Given {
     remote: false,
     rounds: 1,
+    budget: 1,
     tries: false,
 };
 const REMOTE: Given = Given {
@@ -193,8 +184,8 @@ const REMOTE: Given = Given {
     ..LOCAL
 };
 
-/// Every execution of these threads; one of them is the model's own.
-fn search(threads: &'static [Given], preemptions: Option<usize>) {
+/// Every execution of it that loom runs.
+fn explore(what: &str, preemptions: Option<usize>, execution: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
     builder.max_branches = 10_000;
@@ -202,11 +193,24 @@ fn search(threads: &'static [Given], preemptions: Option<usize>) {
     let counted = executions.clone();
     builder.check(move || {
         counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let shared = Arc::new(Shared::new(
+        execution();
+    });
+    let executions = executions.load(std::sync::atomic::Ordering::Relaxed);
+    println!("search {what}: {executions} executions");
+}
+
+/// These threads; one of them is the model's own.
+fn search<W: Word + Default + Send + Sync + 'static>(
+    threads: &'static [Given],
+    preemptions: Option<usize>,
+) {
+    let what = format!("{} threads", threads.len());
+    explore(&what, preemptions, move || {
+        let shared = Arc::new(Shared::<W>::new(
             threads.len(),
             threads.iter().any(|it| !it.remote),
         ));
-        let run = |number: usize, shared: &Shared| {
+        let run = |number: usize, shared: &Shared<W>| {
             let given = threads[number];
             let mut entered = 0;
             for _ in 0..given.rounds {
@@ -216,11 +220,11 @@ fn search(threads: &'static [Given], preemptions: Option<usize>) {
                         shared,
                         &Remote::new(&LoomCard(shared)),
                         mine,
-                        1,
+                        given.budget,
                         given.tries,
                     )
                 } else {
-                    once(shared, &Local::new(shared), mine, 1, given.tries)
+                    once(shared, &Local::new(shared), mine, given.budget, given.tries)
                 });
             }
             entered
@@ -243,41 +247,45 @@ fn search(threads: &'static [Given], preemptions: Option<usize>) {
         assert_eq!(left(alock::ptr::Cohort::Local), 0);
         assert_eq!(left(alock::ptr::Cohort::Remote), 0);
     });
-    println!(
-        "search {} threads: {} executions",
-        threads.len(),
-        executions.load(std::sync::atomic::Ordering::Relaxed)
-    );
 }
 
 #[test]
 fn model_local_and_remote() {
-    search(&[LOCAL, REMOTE], None);
+    search::<Portable>(&[LOCAL, REMOTE], None);
 }
 
 #[test]
 fn model_local_and_remote_twice() {
-    search(&[Given { rounds: 2, ..LOCAL }, REMOTE], Some(3));
+    search::<Portable>(&[Given { rounds: 2, ..LOCAL }, REMOTE], Some(3));
 }
 
 #[test]
 fn model_two_locals() {
-    search(&[LOCAL, LOCAL], None);
+    search::<Portable>(&[LOCAL, LOCAL], None);
+    search::<X86>(&[LOCAL, LOCAL], None);
+    search::<X86>(&[Given { budget: 2, ..LOCAL }; 2], None);
 }
 
 #[test]
 fn model_two_remotes() {
-    search(&[REMOTE, REMOTE], None);
+    search::<Portable>(&[REMOTE, REMOTE], None);
+    search::<Portable>(
+        &[Given {
+            budget: 2,
+            ..REMOTE
+        }; 2],
+        None,
+    );
 }
 
 type Waiting = std::pin::Pin<Box<dyn Future<Output = Result<(), Gone>>>>;
 
 /// One acquisition as a future of its own, which can go from thread to thread.
-fn waiting(shared: &Arc<Shared>, remote: bool, mine: u64) -> Waiting {
+fn waiting(shared: &Arc<Shared<Portable>>, remote: bool, mine: u64) -> Waiting {
     let shared = shared.clone();
     let (mine, budget) = (Descriptor(line(mine)), NonZeroU32::MIN);
     async fn turn<A: Access<Fault = Gone>>(
-        shared: &Shared,
+        shared: &Shared<Portable>,
         access: &A,
         mine: Descriptor,
         budget: NonZeroU32,
@@ -295,11 +303,20 @@ fn waiting(shared: &Arc<Shared>, remote: bool, mine: u64) -> Waiting {
     })
 }
 
-/// The first holds the lock, the second waits behind it; then the third comes from the
-/// other cohort, and the first hands over with a budget of 0.
-fn search_handover(remote: bool) {
-    loom::model(move || {
-        let shared = Arc::new(Shared::new(3, true));
+/// The first holds the lock, the second waits behind it; the third comes from the other
+/// cohort, or waits already, and the first hands over with a budget of 0.
+///
+/// Where the third comes, loom does not run its barrier before one in the first's release:
+/// nothing but their order depends on it. Where it waits already, it has only loads left, and
+/// what lets it in is `victim`.
+fn search_handover(remote: bool, waits: bool) {
+    let what = if waits {
+        "handed over while one waits"
+    } else {
+        "handed over"
+    };
+    explore(what, None, move || {
+        let shared = Arc::new(Shared::<Portable>::new(3, true));
         let first = Descriptor(line(1));
         let held = block_on(async {
             let budget = NonZeroU32::MIN;
@@ -311,15 +328,14 @@ fn search_handover(remote: bool) {
             }
         });
         let held = held.unwrap().unwrap();
-        let mut second = waiting(&shared, remote, 2);
-        let mut context = Context::from_waker(Waker::noop());
-        assert!(second.as_mut().poll(&mut context).is_pending());
-        let second = Sent(second);
-        let second = loom::thread::spawn(move || block_on(second.into_inner()).unwrap());
-        let third = {
-            let shared = shared.clone();
-            loom::thread::spawn(move || block_on(waiting(&shared, !remote, 3)).unwrap())
+        let comes = |remote, mine, waits: bool| {
+            let mut turn = waiting(&shared, remote, mine);
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(!waits || turn.as_mut().poll(&mut context).is_pending());
+            let turn = Sent(turn);
+            loom::thread::spawn(move || block_on(turn.into_inner()).unwrap())
         };
+        let (second, third) = (comes(remote, 2, true), comes(!remote, 3, waits));
         shared.section();
         block_on(async {
             if remote {
@@ -350,7 +366,22 @@ unsafe impl Send for Sent {}
 
 #[test]
 fn model_handed_over_locally() {
-    search_handover(false);
+    search_handover(false, false);
+}
+
+#[test]
+fn model_handed_over_remotely() {
+    search_handover(true, false);
+}
+
+#[test]
+fn model_handed_over_locally_while_one_waits() {
+    search_handover(false, true);
+}
+
+#[test]
+fn model_handed_over_remotely_while_one_waits() {
+    search_handover(true, true);
 }
 
 // Three that spin are beyond loom (it takes their spinning for a livelock): the
@@ -367,12 +398,13 @@ const REMOTE_TRIES: Given = Given {
 
 #[test]
 fn model_a_local_that_tries() {
-    search(&[LOCAL_TRIES, REMOTE], None);
-    search(&[LOCAL_TRIES, LOCAL], None);
+    search::<Portable>(&[LOCAL_TRIES, REMOTE], None);
+    search::<Portable>(&[LOCAL_TRIES, LOCAL], None);
+    search::<X86>(&[LOCAL_TRIES, LOCAL], None);
 }
 
 #[test]
 fn model_a_remote_that_tries() {
-    search(&[LOCAL, REMOTE_TRIES], None);
-    search(&[REMOTE, REMOTE_TRIES], None);
+    search::<Portable>(&[LOCAL, REMOTE_TRIES], None);
+    search::<Portable>(&[REMOTE, REMOTE_TRIES], None);
 }

@@ -141,6 +141,15 @@ pub enum Error {
         /// The peer.
         peer: String,
     },
+    /// Nothing completes: not even an error, for longer than the device may try. It was taken
+    /// away, or hangs. The queue pair has failed, and what is out may still be carried out.
+    #[error("operations at {peer} have not completed for {} s: the device is gone or hangs", silent.as_secs())]
+    Silent {
+        /// The peer.
+        peer: String,
+        /// For how long.
+        silent: std::time::Duration,
+    },
     /// A completion of no operation that is out: the library's fault, or the device's.
     #[error("{device} completes work request {number}, which is not out")]
     Stray {
@@ -152,6 +161,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the own side is at fault, as far as that can be told: what was asked, the
+    /// library or the device. Else it is the peer, or what is between.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match self {
+            Error::Completion { status, .. } => status.is_local(),
+            Error::Failed { .. } => false,
+            _ => true,
+        }
+    }
+
     pub(crate) fn verbs<E>(device: &str, what: &'static str) -> impl FnOnce(E) -> Error
     where
         E: Into<Box<dyn Any + Send + Sync>>,

@@ -19,9 +19,13 @@
 //! # }
 //! ```
 //!
-//! Of a word that both reach, a remote read or write is single with the CPU's loads and
-//! stores ([`Writes`]); a remote compare-and-swap is atomic with others through the same
-//! device, and not with the CPU's read-modify-writes.
+//! Of a word that a CPU and peers reach: a remote write is single with the CPU's loads,
+//! stores and read-modify-writes ([`Writes`]). A remote read may be torn by a store: soft-RoCE
+//! copies bytes, of which each is whole. (Of cards the literature says that they read eight
+//! aligned bytes as one.) A remote compare-and-swap is atomic with others through the same
+//! device, and a CPU's load sees no part of it; with the CPU's stores and read-modify-writes,
+//! and with remote writes, it is not atomic: their changes may be lost. (rxe writes without the
+//! lock that its compare-and-swaps take.)
 //!
 //! Made of `sideway` (MPL-2.0) and, where that lacks a call, `rdma-mummy-sys` (MIT);
 //! `libibverbs.so.1` is opened when the program starts, so that a program of this crate
@@ -40,6 +44,7 @@ mod open;
 mod queue;
 mod request;
 mod ring;
+mod silence;
 mod status;
 mod verbs;
 mod writes;

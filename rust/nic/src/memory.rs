@@ -73,6 +73,7 @@ impl Memory {
     ///
     /// As indexing does: when `offset` is no multiple of 8 or not within the memory.
     #[must_use]
+    #[inline]
     pub fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(
             offset % 8 == 0 && offset < self.len,

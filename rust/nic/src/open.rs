@@ -30,7 +30,8 @@ pub struct Options {
     /// waited for without end.
     pub timeout: u8,
     /// How often, 0 to 7; by default 6. An operation that a dead peer never answers fails
-    /// after about (retries + 1) timeouts; not so with 7 on rxe, for which it is 'for ever'.
+    /// after about (retries + 1) timeouts. With 7, which rxe takes for 'for ever', and where the
+    /// device hangs, after four times that and a second ([`Error::Silent`](crate::Error)).
     pub retries: u8,
     /// How many operations may be out on a queue pair; by default 16. Costs 64 bytes of
     /// registered memory each.

@@ -6,6 +6,7 @@ use crate::endpoint::{mtu_code, Endpoint, Remote};
 use crate::open::Nic;
 use crate::request::{Completion, Request};
 use crate::ring::{Pending, Ring, MAX_WORDS};
+use crate::silence::Silence;
 use crate::verbs::{Registered, Wire, Work};
 use crate::{Error, Memory, Status, Writes};
 use sideway::ibverbs::address::{AddressHandleAttribute, Gid};
@@ -45,9 +46,10 @@ pub struct QueuePair {
     peer: Option<Peer>,
     path: Path,
     failed: bool,
-    /// Whether those that are out may never complete: the device did not take them, or
-    /// completes others.
+    /// Whether those that are out may never complete: the device did not take them,
+    /// completes others, or nothing.
     lost: bool,
+    silence: Silence,
     _one_thread: PhantomData<Cell<()>>,
 }
 
@@ -71,7 +73,8 @@ pub(crate) struct Path {
 impl QueuePair {
     pub(crate) fn new(nic: &Nic, depth: u32, writes: Writes) -> Result<QueuePair, Error> {
         let device = nic.name();
-        let results = Memory::new(SLOT * depth as usize)?;
+        let ring = Ring::new(depth);
+        let results = Memory::new(SLOT * ring.slots())?;
         let results = Registered::new(nic.pd(), results, AccessFlags::LocalWrite)
             .map_err(Error::verbs(device, "register the memory of results"))?;
         // One more than can be out: none is ever lost.
@@ -100,14 +103,16 @@ impl QueuePair {
             .build_ex()
             .map_err(Error::verbs(device, "create a queue pair"))?;
         let wire = Wire::new(qp, cq, results);
+        let path = nic.path();
         let mine = nic.endpoint(wire.number(), first_packet(), writes);
         Ok(QueuePair {
             wire,
-            ring: Ring::new(depth),
+            ring,
             works: Vec::with_capacity(depth as usize),
             mine,
             peer: None,
-            path: nic.path(),
+            silence: Silence::new(path.timeout, path.retries),
+            path,
             failed: false,
             lost: false,
             _one_thread: PhantomData,
@@ -245,6 +250,7 @@ impl QueuePair {
     /// [`Error::Full`], [`Error::Words`], [`Error::Unaligned`], [`Error::NotConnected`]
     /// and [`Error::Failed`] before anything is posted. [`Error::Verbs`] where the device
     /// does not take them: the queue pair has failed then.
+    #[inline]
     pub fn post_list(&mut self, id: u64, requests: &[Request]) -> Result<(), Error> {
         let writes = self.ready()?;
         for request in requests {
@@ -283,6 +289,7 @@ impl QueuePair {
         })
     }
 
+    #[inline]
     fn ready(&self) -> Result<Writes, Error> {
         match &self.peer {
             Some(Peer { name, .. }) if self.failed => Err(Error::Failed { peer: name.clone() }),
@@ -300,15 +307,19 @@ impl QueuePair {
     ///
     /// [`Error::Completion`] for an operation that failed. Then the queue pair has failed:
     /// each later operation of those out comes as another such error, flushed.
-    /// [`Error::Verbs`] and [`Error::Stray`] where the device itself is at fault.
+    /// [`Error::Verbs`] and [`Error::Stray`] where the device itself is at fault, and
+    /// [`Error::Silent`] where it has completed nothing for longer than it may try (a clock is
+    /// looked at every 4096 polls, so who polls seldom hears of it later); [`Error::Failed`] when what is out may never complete.
+    #[inline]
     pub fn poll(&mut self) -> Result<Option<Completion>, Error> {
         let polled = self.wire.poll().map_err(|error| {
             self.failed = true;
             Error::verbs(&self.path.device, "poll for a completion")(error)
         })?;
         let Some((number, status)) = polled else {
-            return Ok(None);
+            return self.nothing();
         };
+        self.silence.broken();
         let slot = self.ring.slot(number);
         let Some(Pending { id, words, remote }) = self.ring.complete(number) else {
             self.failed = true;
@@ -336,13 +347,32 @@ impl QueuePair {
         Ok(Some(Completion::new(id, words, word)))
     }
 
+    /// No completion came.
+    #[inline]
+    fn nothing(&mut self) -> Result<Option<Completion>, Error> {
+        if self.ring.outstanding() == 0 {
+            self.silence.broken();
+            return Ok(None);
+        }
+        if self.lost {
+            let peer = self.peer_name();
+            return Err(Error::Failed { peer });
+        }
+        let Some(silent) = self.silence.after_a_poll() else {
+            return Ok(None);
+        };
+        self.failed = true;
+        self.lost = true;
+        let peer = self.peer_name();
+        Err(Error::Silent { peer, silent })
+    }
+
     /// The next operation to complete: polls, and after some microseconds lets other
     /// threads run between. The options' `timeout` and `retries` bound it.
     ///
     /// # Errors
     ///
-    /// As [`QueuePair::poll`], and [`Error::Idle`] when nothing is out, [`Error::Failed`]
-    /// when what is out may never complete.
+    /// As [`QueuePair::poll`], and [`Error::Idle`] when nothing is out.
     pub fn wait(&mut self) -> Result<Completion, Error> {
         for misses in 1u64.. {
             if let Some(completion) = self.poll()? {
@@ -350,11 +380,6 @@ impl QueuePair {
             }
             if self.ring.outstanding() == 0 {
                 break;
-            }
-            if self.lost {
-                return Err(Error::Failed {
-                    peer: self.peer_name(),
-                });
             }
             if misses > SPINS {
                 std::thread::yield_now();

@@ -24,9 +24,10 @@ enum Kind {
 impl Request {
     /// Compare-and-swap: `new` if the word is `old`. Its result is the word as it was.
     ///
-    /// Atomic with others through the same device, and with single writes; not with the
-    /// CPU's read-modify-writes. One that fails writes nothing.
+    /// Atomic with others through the same device; not with remote writes, nor with the CPU's
+    /// stores and read-modify-writes. One that fails writes nothing.
     #[must_use]
+    #[inline]
     pub fn cas(remote: Remote, old: u64, new: u64) -> Request {
         Request::new(remote, Kind::Cas { old, new })
     }
@@ -34,6 +35,7 @@ impl Request {
     /// Reads `words` words, 1 to [`MAX_WORDS`]. Soft-RoCE copies bytes: a word read while
     /// it changes may come torn there.
     #[must_use]
+    #[inline]
     pub fn read(remote: Remote, words: usize) -> Request {
         Request::new(remote, Kind::Read { words })
     }
@@ -41,6 +43,7 @@ impl Request {
     /// Writes a word so that no reader there sees a part of it ([`Writes`]). It has no
     /// result; once it completes, the peer's CPU sees it.
     #[must_use]
+    #[inline]
     pub fn write(remote: Remote, value: u64) -> Request {
         Request::new(remote, Kind::Write { value })
     }
@@ -49,11 +52,13 @@ impl Request {
     /// pair have their answers (`IBV_SEND_FENCE`). The peer carries out a queue pair's
     /// operations in their order anyway.
     #[must_use]
+    #[inline]
     pub fn fenced(mut self) -> Request {
         self.fence = true;
         self
     }
 
+    #[inline]
     fn new(remote: Remote, kind: Kind) -> Request {
         Request {
             remote,
@@ -62,6 +67,7 @@ impl Request {
         }
     }
 
+    #[inline]
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.remote.addr % 8 != 0 {
             return Err(Error::Unaligned(self.remote.addr));
@@ -72,6 +78,7 @@ impl Request {
         }
     }
 
+    #[inline]
     pub(crate) fn words(&self) -> usize {
         match self.kind {
             Kind::Cas { .. } => 1,
@@ -80,6 +87,7 @@ impl Request {
         }
     }
 
+    #[inline]
     pub(crate) fn verb(&self, writes: Writes) -> Verb {
         match (self.kind, writes) {
             (Kind::Cas { old, new }, _) => Verb::Cas { old, new },
@@ -111,12 +119,14 @@ impl Completion {
 
     /// The words that came: one of a compare-and-swap, none of a write.
     #[must_use]
+    #[inline]
     pub fn values(&self) -> &[u64] {
         &self.words[..self.len]
     }
 
     /// The first of the words; 0 where none came.
     #[must_use]
+    #[inline]
     pub fn value(&self) -> u64 {
         self.words[0]
     }

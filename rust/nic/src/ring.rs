@@ -21,8 +21,9 @@ pub(crate) struct Pending {
 /// The operations that are out, oldest first.
 ///
 /// Each has a number, in the order of posting, which is its work request's `wr_id`; the
-/// slot of number n is n modulo the depth. A reliable connection ends operations in that
-/// order, so a completion ends all before it as well (those not signalled).
+/// slot of number n is n modulo the number of slots, a power of two that is at least the
+/// depth: a division takes longer than all else here. A reliable connection ends operations in
+/// that order, so a completion ends all before it as well (those not signalled).
 ///
 /// # Invariants
 ///
@@ -31,6 +32,7 @@ pub(crate) struct Pending {
 #[derive(Debug)]
 pub(crate) struct Ring {
     pending: Vec<Pending>,
+    depth: usize,
     done: u64,
     posted: u64,
 }
@@ -45,36 +47,48 @@ impl Ring {
             remote: Remote { addr: 0, rkey: 0 },
         };
         Ring {
-            pending: vec![none; depth],
+            pending: vec![none; depth.next_power_of_two()],
+            depth,
             done: 0,
             posted: 0,
         }
     }
 
+    #[inline]
     pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// How many slots there are.
+    pub(crate) fn slots(&self) -> usize {
         self.pending.len()
     }
 
     /// How many were ever posted: work requests, not doorbells.
+    #[inline]
     pub(crate) fn posted(&self) -> u64 {
         self.posted
     }
 
+    #[inline]
     pub(crate) fn outstanding(&self) -> usize {
         // At most the depth, which is a usize.
         (self.posted - self.done) as usize
     }
 
+    #[inline]
     pub(crate) fn has_room(&self, count: usize) -> bool {
         count <= self.depth() - self.outstanding()
     }
 
+    #[inline]
     pub(crate) fn slot(&self, number: u64) -> usize {
-        // Less than the depth.
-        (number % self.depth() as u64) as usize
+        // Less than the number of slots, which is a power of two.
+        number as usize & (self.pending.len() - 1)
     }
 
     /// Takes one more in and says its number; `None` when the ring is full.
+    #[inline]
     pub(crate) fn push(&mut self, pending: Pending) -> Option<u64> {
         if !self.has_room(1) {
             return None;
@@ -87,6 +101,7 @@ impl Ring {
     }
 
     /// Ends the operation `number` and all before it; `None` when it is not out.
+    #[inline]
     pub(crate) fn complete(&mut self, number: u64) -> Option<Pending> {
         if number < self.done || number >= self.posted {
             return None;
@@ -174,5 +189,14 @@ mod tests {
     #[test]
     fn a_ring_of_none_is_one_of_one() {
         assert_eq!(Ring::new(0).depth(), 1);
+        assert_eq!(Ring::new(0).slots(), 1);
+    }
+
+    #[test]
+    fn slots_are_a_power_of_two_and_no_more_than_the_depth_are_out() {
+        let mut ring = Ring::new(5);
+        assert_eq!((ring.depth(), ring.slots()), (5, 8));
+        assert!((0..5).all(|id| ring.push(of(id)).is_some()));
+        assert_eq!(ring.push(of(5)), None);
     }
 }

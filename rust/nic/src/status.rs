@@ -50,6 +50,12 @@ impl Status {
     /// The peer never answered: it is gone, or its queue pair is, or the network.
     pub const RETRIES_EXCEEDED: Status = Status(12);
 
+    /// `IBV_WC_LOC_LEN_ERR` to `IBV_WC_LOC_PROT_ERR`, `IBV_WC_LOC_ACCESS_ERR`,
+    /// `IBV_WC_FATAL_ERR`: the operation never left.
+    pub(crate) fn is_local(self) -> bool {
+        matches!(self.0, 1..=4 | 8 | 19)
+    }
+
     pub(crate) fn from_raw(raw: u32) -> Status {
         Status(raw)
     }
@@ -86,6 +92,32 @@ mod tests {
             Status::INVALID_REQUEST.to_string(),
             "remote invalid request"
         );
+    }
+
+    /// The other nodes are told of another one otherwise.
+    #[test]
+    fn those_of_this_side_are_told_from_the_peers() {
+        let local: Vec<_> = (0..24).filter(|&raw| Status(raw).is_local()).collect();
+        let words: Vec<_> = local.iter().map(|&raw| WORDS[raw as usize]).collect();
+        assert_eq!(
+            words,
+            [
+                "local length error",
+                "local queue pair operation error",
+                "local end-to-end context operation error",
+                "local protection error",
+                "local access error",
+                "fatal error",
+            ]
+        );
+        for peers in [
+            Status::FLUSHED,
+            Status::INVALID_REQUEST,
+            Status::REMOTE_ACCESS,
+            Status::RETRIES_EXCEEDED,
+        ] {
+            assert!(!peers.is_local(), "{peers}");
+        }
     }
 
     #[test]

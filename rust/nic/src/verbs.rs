@@ -80,6 +80,7 @@ pub(crate) struct Work {
 
 impl Work {
     /// The words of its result.
+    #[inline]
     pub(crate) fn words(&self) -> usize {
         match self.verb {
             Verb::Cas { .. } => 1,
@@ -88,6 +89,7 @@ impl Work {
         }
     }
 
+    #[inline]
     fn flags(&self) -> u32 {
         let fence = if self.fence {
             ibv_send_flags::IBV_SEND_FENCE.0
@@ -134,6 +136,7 @@ impl Wire {
         self.qp.qp_number()
     }
 
+    #[inline]
     pub(crate) fn results(&self) -> &Memory {
         self.results.memory()
     }
@@ -148,6 +151,7 @@ impl Wire {
     /// # Panics
     ///
     /// Before anything is posted, when a result's place is not within the results.
+    #[inline]
     pub(crate) fn post(&mut self, works: &[Work]) -> io::Result<()> {
         for work in works {
             let end = work.offset + 8 * work.words();
@@ -171,6 +175,7 @@ impl Wire {
     /// # Safety
     ///
     /// `qp` is `self.qp`'s, and nobody else posts to it meanwhile.
+    #[inline]
     unsafe fn post_to(&self, qp: *mut ibv_qp_ex, works: &[Work]) -> io::Result<()> {
         // SAFETY: `qp` is an extended queue pair, by this function's contract.
         let (start, complete, abort) =
@@ -199,6 +204,7 @@ impl Wire {
     ///
     /// `qp` is `self.qp`'s, between start and complete; the place of the result of `work`
     /// is within `self.results`.
+    #[inline]
     unsafe fn add(&self, qp: *mut ibv_qp_ex, work: &Work) -> io::Result<()> {
         let Remote { addr, rkey } = work.remote;
         // SAFETY: `qp` is an extended queue pair, and these fields are the poster's.
@@ -249,6 +255,7 @@ impl Wire {
     /// # Safety
     ///
     /// As for `add`, after its verb.
+    #[inline]
     unsafe fn set_place(&self, qp: *mut ibv_qp_ex, work: &Work) -> io::Result<()> {
         // SAFETY: `qp` is an extended queue pair.
         let set_sge = unsafe { (*qp).wr_set_sge }.ok_or_else(unsupported)?;
@@ -260,6 +267,7 @@ impl Wire {
     }
 
     /// The number and the status of the oldest completion, if there is one.
+    #[inline]
     pub(crate) fn poll(&mut self) -> Result<Option<(u64, u32)>, PollCompletionQueueError> {
         match self.cq.start_poll() {
             Ok(mut poller) => Ok(poller.next().map(|done| (done.wr_id(), done.status()))),

@@ -288,7 +288,10 @@ fn the_same_seed_is_the_same_table() {
         run("two", "--jobs 2"),
         [raw.clone(), summary.clone(), model.clone()]
     );
-    assert_ne!(run("other", "--seed 2")[0], raw);
+    // All of a seed's bits count, also in the last one's second round.
+    for (name, seed) in [("other", 2), ("high", 1 + (1 << 32)), ("last", u64::MAX)] {
+        assert_ne!(run(name, &format!("--seed {seed}"))[0], raw);
+    }
     // Three kinds, two sizes, two numbers of threads, two localities, two rounds.
     assert_eq!(raw.lines().count(), 1 + 3 * 2 * 2 * 2 * 2);
     assert_eq!(summary.lines().count(), 1 + 3 * 2 * 2 * 2);
@@ -305,6 +308,8 @@ fn options_that_do_not_fit_are_refused_in_a_line() {
     for (arguments, text) in [
         ("--device sim --rank 0", "--rank is not for --device sim"),
         ("--device sim --looks 8", "--looks is not"),
+        ("--device sim --ib-port 1", "--ib-port is not"),
+        ("--device sim --port 7", "--port is not"),
         ("--device sim --nodes 0", "--nodes is at least 1"),
         ("--device sim --nodes 1", "--locality 100"),
         ("--device sim --threads 65", "--threads 65: at most 64"),

@@ -11,8 +11,7 @@ use alock::remote::{Remote, Verbs};
 use alock::rivals;
 use alock::sim::{Card, Cluster, Connections, Cpu, Lost};
 use hdrhistogram::Histogram;
-use rand::SeedableRng;
-use rand_pcg::Pcg64Mcg;
+use rand::Rng;
 
 use super::Table;
 use crate::point::{histogram, Lock, Point, Worked};
@@ -87,8 +86,7 @@ impl Worker {
     }
 
     /// As the thread of a real device: until the time is over.
-    pub(crate) async fn live(self: Rc<Self>, seed: u64) {
-        let mut random = Pcg64Mcg::seed_from_u64(seed);
+    pub(crate) async fn live(self: Rc<Self>, mut random: impl Rng) {
         let point = &self.point;
         let start = self.cluster.now();
         let duration = point.duration.as_nanos() as u64;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use super::node::Kind;
-use super::thread::Thread;
+use super::thread::{Card, Thread};
 use super::{Error, Reason};
 use crate::local::{Gone, Local};
 use crate::lock::{acquire, release, try_acquire, Held};
@@ -17,7 +17,9 @@ use crate::remote::{Remote, Verbs};
 use crate::rivals;
 use crate::word::{Memory, Word};
 
-/// A lock that is held. Released when it is dropped, also while a panic unwinds.
+/// A lock that is held. Released when it is dropped, also while a panic unwinds: there is no
+/// poison, so data that a panic left half changed is the next holder's to find. It stays with
+/// its thread (neither `Send` nor `Sync`).
 #[must_use = "it is released at once otherwise"]
 pub struct Guard<'t> {
     thread: &'t Thread,
@@ -79,7 +81,8 @@ impl Thread {
     /// caller's.
     ///
     /// # Errors
-    /// [`Error::Lost`] and [`Error::Link`] when a node is gone; [`Error::OutOfRange`] for a
+    /// [`Error::Lost`] and [`Error::Link`] when a node is gone, [`Error::Nic`] when that is this
+    /// one, whose device failed; [`Error::OutOfRange`] for a
     /// key that there is not, or when the thread holds as many locks as it may;
     /// [`Error::Own`] when it has this one, or a request for it.
     pub fn lock(&self, key: u64) -> Result<Guard<'_>, Error> {
@@ -95,8 +98,8 @@ impl Thread {
     /// somebody joined behind meanwhile, it waits until he has said so (one verb of his).
     ///
     /// # Errors
-    /// As [`Thread::lock`], but never [`Error::Own`]. [`Error::Mismatch`] for locks of another
-    /// kind than ALock.
+    /// As [`Thread::lock`], but never [`Error::Own`]. [`Error::NoTry`] for locks of another kind
+    /// than ALock.
     pub fn try_lock(&self, key: u64) -> Result<Option<Guard<'_>>, Error> {
         self.finish(self.acquire(key, Patience::None))
     }
@@ -104,13 +107,15 @@ impl Thread {
     /// Acquires it, or gives up at the deadline **where that is possible**: while the other
     /// cohort has the lock and this thread is first of its own. Behind a predecessor of its
     /// own cohort it waits for its turn, also beyond the deadline, and gives up then if it
-    /// would have to wait on. It asks for the time between two looks, which a remote thread
+    /// would have to wait on. Nor can it give up in the compare-and-swaps by which a remote thread
+    /// joins, which others' may send round again and again (see the crate's promises). It asks for
+    /// the time between two looks, which a remote thread
     /// has at least every [`crate::pace::LOOK_EVERY`] round trips; then it leaves, which
     /// takes a verb or two, and, if somebody joined behind meanwhile, the time until he has
     /// said so.
     ///
     /// # Errors
-    /// As [`Thread::lock`]. [`Error::Mismatch`] for locks of another kind than ALock.
+    /// As [`Thread::lock`]. [`Error::NoTry`] for locks of another kind than ALock.
     pub fn lock_until(&self, key: u64, deadline: Instant) -> Result<Option<Guard<'_>>, Error> {
         self.finish(self.acquire(key, Patience::Until(deadline)))
     }
@@ -152,7 +157,7 @@ impl Thread {
         let lock = self.find(key)?;
         let kind = it.geometry.kind;
         if kind != Kind::ALock && !matches!(patience, Patience::Forever) {
-            return Err(Error::Mismatch(format!("{kind:?} cannot be tried")));
+            return Err(Error::NoTry { kind });
         }
         if self.has(lock) {
             // It would wait for itself.
@@ -173,16 +178,16 @@ impl Thread {
             }
             (Kind::ALock, Cohort::Remote) => {
                 let held = self
-                    .compete(&Remote::new(self), lock, mine, &patience)
+                    .compete(&Remote::new(&Card(self)), lock, mine, &patience)
                     .await?;
                 held.map(Had::ALock)
             }
             (Kind::RdmaSpin, _) => {
-                rivals::spin_lock(self, lock.tail(Cohort::Remote)).await?;
+                rivals::spin_lock(&Card(self), lock.tail(Cohort::Remote)).await?;
                 Some(Had::Spin)
             }
             (Kind::RdmaMcs, _) => {
-                rivals::mcs_lock(self, lock, mine).await?;
+                rivals::mcs_lock(&Card(self), lock, mine).await?;
                 Some(Had::Mcs)
             }
             (Kind::Busted, _) => Some(Had::Nothing),
@@ -250,10 +255,10 @@ impl<'t> Guard<'t> {
     /// Reads a word of the data: a load, or a verb.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] where there is no such word; [`Error::Link`].
+    /// [`Error::OutOfRange`] where there is no such word; [`Error::Link`] and [`Error::Nic`].
     pub fn load(&self, word: u32) -> Result<u64, Error> {
         let place = self.place(word)?;
-        if self.thread.is_own(place) {
+        if Card(self.thread).is_own(place) {
             return Ok(self.thread.node.0.word(place.offset()).load_acquire());
         }
         self.thread.finish(self.thread.get(place))
@@ -265,20 +270,22 @@ impl<'t> Guard<'t> {
     /// As [`Guard::load`].
     pub fn store(&mut self, word: u32, value: u64) -> Result<(), Error> {
         let place = self.place(word)?;
-        if self.thread.is_own(place) {
+        if Card(self.thread).is_own(place) {
             self.thread.node.0.word(place.offset()).store_release(value);
             return Ok(());
         }
-        self.thread.finish(self.thread.write(place, value))
+        self.thread.finish(Card(self.thread).write(place, value))
     }
 
-    /// Releases it; to drop it does the same, without a word.
+    /// Releases it: one RMW where the lock is local, one verb where not; if somebody waits, a
+    /// store or a verb more. To drop it does the same, and where that fails everybody is told
+    /// that this node is lost, since nobody would hear the error.
     ///
     /// If somebody has joined the queue behind, it waits until he has said who he is. He does
     /// so in the call in which he joined ([`Thread::post`], too), whatever he does after it.
     ///
     /// # Errors
-    /// [`Error::Link`] and [`Error::Lost`]: then nobody may get it any more.
+    /// [`Error::Link`], [`Error::Lost`] and [`Error::Nic`]: then nobody may get it any more.
     pub fn unlock(mut self) -> Result<(), Error> {
         self.release()
     }
@@ -294,9 +301,14 @@ impl<'t> Guard<'t> {
                 let released = thread.finish(release(&Local::new(it), lock, mine, held));
                 released.map_err(|Gone| thread.gone())?;
             }
-            Had::ALock(held) => thread.finish(release(&Remote::new(thread), lock, mine, held))?,
-            Had::Spin => thread.finish(rivals::spin_unlock(thread, lock.tail(Cohort::Remote)))?,
-            Had::Mcs => thread.finish(rivals::mcs_unlock(thread, lock, mine))?,
+            Had::ALock(held) => {
+                thread.finish(release(&Remote::new(&Card(thread)), lock, mine, held))?
+            }
+            Had::Spin => thread.finish(rivals::spin_unlock(
+                &Card(thread),
+                lock.tail(Cohort::Remote),
+            ))?,
+            Had::Mcs => thread.finish(rivals::mcs_unlock(&Card(thread), lock, mine))?,
             Had::Nothing => {}
         }
         thread.give_back(mine, lock);
@@ -340,7 +352,7 @@ impl<'t> Request<'t> {
         matches!(self.state, State::Over)
     }
 
-    /// Waits for it.
+    /// Waits for it. `None` if it was over before ([`Request::is_over`]).
     ///
     /// # Errors
     /// As [`Thread::lock`].

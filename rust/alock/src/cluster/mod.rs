@@ -43,18 +43,39 @@
 //!             })
 //!         });
 //!         // Kept until all nodes are through: a queue pair has two ends.
-//!         let kept: Vec<_> = started.collect::<Vec<_>>().into_iter().map(|it| it.join()).collect();
+//!         let kept: Result<Vec<_>, _> = started
+//!             .collect::<Vec<_>>()
+//!             .into_iter()
+//!             .map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+//!             .collect();
+//!         let kept = kept?;
 //!         node.rendezvous().barrier()?;
-//!         kept.into_iter().flatten().collect::<Result<Vec<_>, _>>().map(drop)
+//!         drop(kept);
+//!         Ok(())
 //!     })
 //! }
 //! ```
 //!
 //! **When somebody is gone.** A node that dies or whose link fails is found by its silence
 //! at the rendezvous or by a verb that fails. From then on every waiting call of every node
-//! returns [`Error::Lost`] in bounded time (the silence that [`Rendezvous::join`] was told, or a verb's retries), and
-//! so does every new one: nobody is granted a lock that another may hold. What a holder
-//! does under a lock that it has goes on. There is no recovery yet.
+//! returns [`Error::Lost`] or [`Error::Link`] ([`Error::Nic`] where its own device failed) in bounded time (the silence that
+//! [`Rendezvous::join`] was told, or a verb's retries), unless the lock was handed over to it
+//! before, and so does every new one: nobody is granted a lock that another may hold. What a
+//! holder does under a lock that it has goes on. There is no recovery yet.
+//!
+//! **What a lock protects** are the words of this table that belong to it, by
+//! [`Guard::load`] and [`Guard::store`]: what one holder has stored the next one loads, wherever
+//! the two are. Of a program's other memory: the unlock orders it before the next lock where
+//! the CPU hands over (between threads of the lock's own node; from a thread to a waiting one of
+//! the same node). Else a card is between, and it is ordered only as far as posting a verb is a
+//! release and its completion an acquire, which holds with `libibverbs` on x86-64 and is no
+//! promise of Rust's memory model. A program's own verbs on other queue pairs are to be complete
+//! before the unlock.
+//!
+//! **What it takes**: of each node's registered memory 64 bytes and the words, rounded up
+//! to 64, for a lock; 64 bytes for each lock that a thread may hold ([`Settings::held`]); of
+//! queue pairs one for each thread and other node. A word of data is a verb: there are no
+//! bulk reads.
 
 mod guard;
 mod node;
@@ -92,7 +113,8 @@ pub enum Error {
         #[source]
         source: nic::Error,
     },
-    /// The device cannot be used.
+    /// The device cannot be used; of a verb, that it failed on this side: then this node counts
+    /// as lost.
     #[error(transparent)]
     Nic(#[from] nic::Error),
     /// A setting is out of its range.
@@ -116,6 +138,13 @@ pub enum Error {
         /// The lock's.
         key: u64,
     },
+    /// The rivals, and `Busted`, cannot be tried: they would have to leave a queue, or are no
+    /// locks of this crate's.
+    #[error("{kind:?} cannot be tried: only ALock can")]
+    NoTry {
+        /// The table's.
+        kind: Kind,
+    },
     /// The nodes do not belong together.
     #[error("the nodes do not fit: {0}")]
     Mismatch(String),
@@ -137,11 +166,13 @@ pub(crate) struct Health {
     lost: AtomicU32,
 }
 
-const REASONS: [&str; 4] = [
+const REASONS: [&str; 6] = [
     "its connection to the rendezvous ended",
     "it was silent for too long",
     "a verb to it failed",
     "a thread failed while it held or waited for a lock",
+    "its device failed",
+    "it found memory overwritten that locks live in",
 ];
 
 /// How it was found that a node is lost.
@@ -151,6 +182,14 @@ pub(crate) enum Reason {
     Silent = 1,
     Verb = 2,
     Failed = 3,
+    Device = 4,
+    Overwritten = 5,
+}
+
+impl Reason {
+    fn words(self) -> &'static str {
+        REASONS[self as usize]
+    }
 }
 
 impl Health {
@@ -168,7 +207,7 @@ impl Health {
             0 => Ok(()),
             lost => Err(Error::Lost {
                 node: lost as u16,
-                why: REASONS[((lost >> 16) & 3) as usize],
+                why: REASONS[((lost >> 16) & 7) as usize],
             }),
         }
     }

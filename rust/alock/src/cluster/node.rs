@@ -169,7 +169,7 @@ impl Node {
     /// # Errors
     /// [`Error::Mismatch`] where settings differ, [`Error::OutOfRange`] for a setting that
     /// is too small or too large, [`Error::Nic`] for a device that is not there or cannot
-    /// do what a lock needs (single eight-byte writes).
+    /// do what a lock needs (single eight-byte writes), and as [`Rendezvous::exchange`].
     pub fn attach(rendezvous: Arc<Rendezvous>, settings: &Settings) -> Result<Self, Error> {
         settings.check()?;
         let geometry = Geometry {
@@ -228,7 +228,8 @@ impl Node {
     ///
     /// # Errors
     /// [`Error::Taken`] from the second call on, also if the first one failed;
-    /// [`Error::Nic`], and as [`Rendezvous::exchange`].
+    /// [`Error::Nic`], and as [`Rendezvous::exchange`] ([`Error::Mismatch`], too, where a node
+    /// has fewer threads).
     pub fn threads(&self) -> Result<Vec<Thread>, Error> {
         let it = &self.0;
         // Relaxed: who finds it set does nothing.
@@ -284,8 +285,8 @@ impl Node {
         &self.0.rendezvous
     }
 
-    /// How many locks there are, of all nodes: their keys are 0 to one less. The keys of a
-    /// node are consecutive.
+    /// How many locks there are, of all nodes: their keys are 0 to one less. Lock `i` of node
+    /// `n` has the key `n * Settings::locks + i`.
     pub fn keys(&self) -> u64 {
         u64::from(self.0.rendezvous.size()) * u64::from(self.0.geometry.locks)
     }
@@ -296,7 +297,7 @@ impl Node {
     }
 
     /// A word of data of one of this node's own locks, as it is now; for a check when
-    /// nobody holds it.
+    /// nobody holds it. `None` where there is no such lock or word.
     pub fn peek(&self, number: u32, word: u32) -> Option<u64> {
         let geometry = &self.0.geometry;
         if number >= geometry.locks || word >= geometry.words {
@@ -316,8 +317,30 @@ impl Shared {
         self.peers[usize::from(place.node().0)].at(place.offset())
     }
 
-    /// A verb to that node failed.
+    /// Whether one of a thread's descriptors is there.
+    pub(crate) fn has_descriptor(&self, line: Ptr) -> bool {
+        let within = self.geometry.descriptors()..self.geometry.bytes();
+        line.node().0 < self.rendezvous.size() && within.contains(&line.offset())
+    }
+
+    /// A word of this node's, or of a lock that it asked for, is none that a lock writes. This
+    /// node can no longer do its part.
+    pub(crate) fn overwritten(&self) -> Error {
+        let node = self.rendezvous.rank();
+        self.rendezvous.report(node, Reason::Overwritten);
+        Error::Lost {
+            node,
+            why: Reason::Overwritten.words(),
+        }
+    }
+
+    /// A verb to that node failed: it is lost, or this one is, where the fault is here.
     pub(crate) fn lost(&self, node: u16, error: nic::Error) -> Error {
+        if error.is_local() {
+            self.rendezvous
+                .report(self.rendezvous.rank(), Reason::Device);
+            return Error::Nic(error);
+        }
         self.rendezvous.report(node, Reason::Verb);
         Error::Link {
             node,
@@ -333,16 +356,13 @@ impl word::Memory for Shared {
         self.memory.word(offset as usize)
     }
 
-    fn smp_mb(&self) {
-        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    fn is_there(&self, line: Ptr) -> bool {
+        // Whoever joins locally is of this node: another's offset would be a place here.
+        line.node().0 == self.rendezvous.rank() && self.has_descriptor(line)
     }
 
-    fn smp_mb_after_rmw(&self) {
-        // The locked instruction was one.
-        #[cfg(target_arch = "x86_64")]
-        std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
-        #[cfg(not(target_arch = "x86_64"))]
-        self.smp_mb();
+    fn overwritten(&self) {
+        let _ = Shared::overwritten(self);
     }
 
     fn pause(&self, _turn: u32) -> bool {

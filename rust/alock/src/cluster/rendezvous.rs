@@ -3,6 +3,7 @@
 
 use std::io::{self, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -15,7 +16,7 @@ use super::wire::{line, receive, send, FromServer, ToServer, LONGEST};
 use super::{Error, Health, Reason};
 
 /// What nodes of one cluster must have in common.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A node's connection to the others.
 ///
@@ -34,6 +35,26 @@ pub struct Rendezvous {
     /// Who was refused last, and why: perhaps the one that is waited for.
     refused: Arc<Mutex<Option<String>>>,
     patience: Duration,
+    /// Whether all have met once: from then on whoever does not come is heard of, or lost.
+    met: AtomicBool,
+    /// Whether this node has given up waiting for the others, and left.
+    left: AtomicBool,
+}
+
+/// What is added to the present moment and to others' (a year).
+const LONGEST_TIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Whether a time is one that can be waited for; it is no less than `least` milliseconds.
+fn in_range(what: &'static str, time: Duration, least: u64) -> Result<(), Error> {
+    if time >= Duration::from_millis(least) && time <= LONGEST_TIME {
+        return Ok(());
+    }
+    Err(Error::OutOfRange {
+        what,
+        is: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+        least,
+        most: LONGEST_TIME.as_millis() as u64,
+    })
 }
 
 fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
@@ -47,8 +68,9 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Rendezvous {
     /// Joins the cluster of `size` nodes as number `rank`. Rank 0 listens at `address`
-    /// (HOST:PORT), the others connect to it; each waits `patience` for the others to come.
-    /// A node that is not heard of for `silence`, or takes nothing for as long of what is sent
+    /// (HOST:PORT), the others connect to it; each waits `patience` for that, and as long in the
+    /// first [`Rendezvous::exchange`] (or barrier) for the others to come. Later ones wait for as
+    /// long as all are alive, however long the work before them takes. A node that is not heard of for `silence`, or takes nothing for as long of what is sent
     /// to it, counts as lost.
     ///
     /// Rank 0 listens until it and all who came have left; an address that is still taken is
@@ -61,7 +83,9 @@ impl Rendezvous {
     /// reason; the others wait on for the right one, and name the refused if it does not come.
     ///
     /// # Errors
-    /// [`Error::Rendezvous`] where rank 0 cannot listen or is not reached in time. Who is
+    /// [`Error::OutOfRange`] for a rank that the size does not have, for times of more than a year
+    /// and a silence of less than 8 ms; [`Error::Rendezvous`] where
+    /// rank 0 cannot listen or is not reached in time. Who is
     /// refused learns it from the first [`Rendezvous::exchange`].
     pub fn join(
         address: &str,
@@ -78,11 +102,17 @@ impl Rendezvous {
                 most: u64::from(size.max(1)) - 1,
             });
         }
+        in_range("the patience in milliseconds", patience, 0)?;
+        // It is divided by eight.
+        in_range("the silence in milliseconds", silence, 8)?;
+        let mut begins = GivesUp(None);
         if rank == 0 {
             let until = Instant::now() + silence.min(patience);
             let listener = again(until, || TcpListener::bind(address), taken)
                 .map_err(failed(format!("listen at {address}")))?;
-            thread::spawn(move || server::serve(listener, size, silence));
+            let given_up = Arc::new(AtomicBool::new(false));
+            begins = GivesUp(Some(Arc::clone(&given_up)));
+            thread::spawn(move || server::serve(listener, size, silence, &given_up));
         }
         let until = Instant::now() + patience;
         // It may not listen yet.
@@ -105,6 +135,8 @@ impl Rendezvous {
             Ok(reader)
         };
         let reader = set_up().map_err(failed(format!("greet {address}")))?;
+        // From here on it ends when rank 0 leaves.
+        begins.0 = None;
         let server = Arc::new(Mutex::new(stream));
         let health = Arc::new(Health::default());
         let (tell, told) = channel();
@@ -129,6 +161,8 @@ impl Rendezvous {
             health,
             refused,
             patience,
+            met: AtomicBool::new(false),
+            left: AtomicBool::new(false),
         })
     }
 
@@ -143,11 +177,13 @@ impl Rendezvous {
     }
 
     /// Tells everybody `mine`, waits until everybody has told his, and returns them by rank.
-    /// All nodes call it equally often.
+    /// All nodes call it equally often. The first time it waits for the others no longer than
+    /// [`Rendezvous::join`] was told, then for as long as nobody is lost.
     ///
     /// # Errors
     /// [`Error::Lost`] when somebody is gone, or has left and can never tell his part;
-    /// [`Error::Rendezvous`] when somebody does not come in time, or where `mine` is more than
+    /// [`Error::Rendezvous`] when somebody does not come to the first one in time (this node has left
+    /// then, and meets nobody any more), or where `mine` is more than
     /// 64 MiB as JSON (nothing is sent then); [`Error::Mismatch`] where a part is not of this
     /// type, there are not as many parts as nodes, all parts together are more than 64 MiB,
     /// or this node was refused.
@@ -181,16 +217,25 @@ impl Rendezvous {
         &self,
         message: Result<ToServer, serde_json::Error>,
     ) -> Result<Vec<T>, Error> {
+        // Relaxed, both flags: nothing else hangs on them.
+        if self.left.load(Ordering::Relaxed) {
+            let what = "meet the others after having left them";
+            return Err(failed(what)(io::ErrorKind::NotConnected.into()));
+        }
         let broken = || failed("tell the others");
         let message = message.map_err(|error| broken()(error.into()))?;
         let line = line(&message).map_err(broken())?;
         let told = say_line(&self.server, &self.health, &line);
-        let until = Instant::now() + self.patience;
+        let met = self.met.load(Ordering::Relaxed);
+        let until = (!met).then(|| Instant::now() + self.patience);
         let all = loop {
             if let Some(all) = self.heard()? {
                 break all;
             }
-            if Instant::now() >= until {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                // What the others tell later is for whoever meets them then.
+                self.left.store(true, Ordering::Relaxed);
+                self.leave();
                 told.map_err(broken())?;
                 let mut what = "wait for the others".to_owned();
                 if let Some(why) = lock(&self.refused).take() {
@@ -201,6 +246,7 @@ impl Rendezvous {
             }
         };
         self.as_many(all.len())?;
+        self.met.store(true, Ordering::Relaxed);
         let parts = all.into_iter().map(serde_json::from_value);
         let parts: Result<Vec<T>, _> = parts.collect();
         parts.map_err(|error| Error::Mismatch(format!("a node's data: {error}")))
@@ -218,7 +264,7 @@ impl Rendezvous {
         }
     }
 
-    /// Waits until all nodes have come here.
+    /// Waits until all nodes have come here, as [`Rendezvous::exchange`] does.
     ///
     /// # Errors
     /// As [`Rendezvous::exchange`].
@@ -237,10 +283,27 @@ impl Rendezvous {
     }
 }
 
-impl Drop for Rendezvous {
-    fn drop(&mut self) {
+impl Rendezvous {
+    fn leave(&self) {
         let _ = say(&self.server, &self.health, &ToServer::Bye);
         let _ = lock(&self.server).shutdown(Shutdown::Write);
+    }
+}
+
+impl Drop for Rendezvous {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// Tells the server that its rank 0 will not come, when it is dropped.
+struct GivesUp(Option<Arc<AtomicBool>>);
+
+impl Drop for GivesUp {
+    fn drop(&mut self) {
+        if let Some(given_up) = &self.0 {
+            given_up.store(true, Ordering::Release);
+        }
     }
 }
 

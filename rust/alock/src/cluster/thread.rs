@@ -9,18 +9,17 @@ use std::time::{Duration, Instant};
 use nic::{Completion, QueuePair, Request};
 
 use super::node::Node;
-use super::Error;
+use super::{Error, Reason};
 use crate::access::Looked;
 use crate::local::once;
 use crate::pace::Pace;
-use crate::ptr::{Descriptor, LockPtr, Place};
+use crate::ptr::{Descriptor, LockPtr, Place, Ptr};
 use crate::remote::Verbs;
-use crate::word::{Memory, Word};
+use crate::word::Memory;
 
 /// What a thread of a node takes locks with. It may go to another thread of the process, but
 /// is used by one at a time.
 pub struct Thread {
-    pub(crate) node: Node,
     /// By node; the own one's is the loopback of those locks that need it.
     pairs: RefCell<Vec<Option<QueuePair>>>,
     /// The loopback's other end.
@@ -36,8 +35,28 @@ pub struct Thread {
     asked: RefCell<Vec<LockPtr>>,
     /// Whether what was polled last waits for a completion.
     posted: Cell<bool>,
+    /// So many times it may look again before other threads are to run.
+    looks: Cell<u32>,
     /// How often it looks at a lock that the other cohort has.
     pace: Pace,
+    /// Dropped last: the queue pairs end before the node's memory does.
+    pub(crate) node: Node,
+}
+
+/// What the locks' code has a thread's verbs by: they are no part of what a program sees, for
+/// they reach every word of every lock.
+#[derive(Clone, Copy)]
+pub(super) struct Card<'t>(pub(super) &'t Thread);
+
+/// A thread that ends with a lock, or in a queue (a guard was forgotten), hands over no more.
+impl Drop for Thread {
+    fn drop(&mut self) {
+        let rendezvous = &self.node.0.rendezvous;
+        // Where somebody is lost all the others know already, and this is what comes of it.
+        if !self.asked.get_mut().is_empty() && rendezvous.health.check().is_ok() {
+            rendezvous.report(rendezvous.rank(), Reason::Failed);
+        }
+    }
 }
 
 /// An operation that was posted.
@@ -58,14 +77,6 @@ impl Drop for Posted<'_> {
             Some(found) => drop(done.swap_remove(found)),
             None => self.thread.forgotten.borrow_mut().push(self.id),
         }
-    }
-}
-
-/// Between two polls.
-fn idle(looks: &mut u32) {
-    match looks.checked_sub(1) {
-        Some(left) => *looks = left,
-        None => std::thread::yield_now(),
     }
 }
 
@@ -90,6 +101,7 @@ impl Thread {
             free: RefCell::new(free),
             asked: RefCell::default(),
             posted: Cell::new(false),
+            looks: Cell::new(0),
             pace: Pace::default(),
             node,
         }
@@ -140,26 +152,42 @@ impl Thread {
     pub(crate) fn finish<T>(&self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         let mut context = Context::from_waker(Waker::noop());
-        let mut looks = self.node.0.looks;
+        self.looks.set(self.node.0.looks);
         loop {
             if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+                // `Request::check` looks once.
+                self.looks.set(0);
                 return value;
             }
-            idle(&mut looks);
+            self.idle();
         }
+    }
+
+    /// Between two polls.
+    fn idle(&self) {
+        if !self.may_look_again() {
+            std::thread::yield_now();
+        }
+    }
+
+    fn may_look_again(&self) -> bool {
+        let left = self.looks.get().checked_sub(1);
+        self.looks.set(left.unwrap_or(0));
+        left.is_some()
     }
 
     /// Polls until it is ready, or waits for another thread: not for this one's verbs.
     pub(crate) fn begin<T>(&self, mut future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
         let mut context = Context::from_waker(Waker::noop());
-        let mut looks = self.node.0.looks;
+        self.looks.set(self.node.0.looks);
         loop {
             self.posted.set(false);
             let polled = future.as_mut().poll(&mut context);
             if polled.is_ready() || !self.posted.get() {
+                self.looks.set(0);
                 return polled;
             }
-            idle(&mut looks);
+            self.idle();
         }
     }
 
@@ -179,10 +207,14 @@ impl Thread {
             id,
             over: false,
         };
-        poll_fn(|_| {
+        // The looks are taken here, and not by polling the whole call again and again: the way
+        // down here takes longer than a look.
+        poll_fn(|_| loop {
             let polled = posted.poll();
-            self.posted.set(polled.is_pending());
-            polled
+            if polled.is_ready() || !self.may_look_again() {
+                self.posted.set(polled.is_pending());
+                return polled;
+            }
         })
         .await
     }
@@ -248,24 +280,24 @@ impl Posted<'_> {
     }
 }
 
-impl Verbs for Thread {
+impl Verbs for Card<'_> {
     type Fault = Error;
 
     async fn cas(&self, at: Place, old: u64, new: u64) -> Result<u64, Error> {
-        let request = Request::cas(self.node.0.remote(at), old, new);
-        Ok(self.verb(at.node().0, &[request]).await?.value())
+        let request = Request::cas(self.0.node.0.remote(at), old, new);
+        Ok(self.0.verb(at.node().0, &[request]).await?.value())
     }
 
     async fn write(&self, to: Place, value: u64) -> Result<(), Error> {
-        let request = Request::write(self.node.0.remote(to), value);
-        self.verb(to.node().0, &[request]).await.map(drop)
+        let request = Request::write(self.0.node.0.remote(to), value);
+        self.0.verb(to.node().0, &[request]).await.map(drop)
     }
 
     async fn read(&self, lock: LockPtr) -> Result<[u64; 3], Error> {
-        let request = self.look(lock);
+        let request = self.0.look(lock);
         let began = Instant::now();
-        let words = Self::words(&self.verb(lock.0.node().0, &[request]).await?);
-        self.pace.took(began.elapsed().as_nanos() as u64);
+        let words = Thread::words(&self.0.verb(lock.0.node().0, &[request]).await?);
+        self.0.pace.took(began.elapsed().as_nanos() as u64);
         Ok(words)
     }
 
@@ -275,36 +307,51 @@ impl Verbs for Thread {
         value: u64,
         lock: LockPtr,
     ) -> Result<[u64; 3], Error> {
-        let write = Request::write(self.node.0.remote(to), value);
+        let write = Request::write(self.0.node.0.remote(to), value);
         // One queue pair executes a write before a read that was posted after it.
-        let requests = [write, self.look(lock)];
-        Ok(Self::words(&self.verb(lock.0.node().0, &requests).await?))
+        let requests = [write, self.0.look(lock)];
+        let began = Instant::now();
+        let words = Thread::words(&self.0.verb(lock.0.node().0, &requests).await?);
+        // Also a look, and `Thread::post` waits for it: who checks seldom then knows how long
+        // one takes all the same.
+        self.0.pace.took(began.elapsed().as_nanos() as u64);
+        Ok(words)
     }
 
     fn load(&self, place: Place) -> u64 {
-        self.node.0.word(place.offset()).load_acquire()
+        self.0.node.0.own(place)
     }
 
     fn store(&self, place: Place, value: u64, known: bool) {
-        let word = self.node.0.word(place.offset());
         if known {
-            word.store_release(value);
+            self.0.node.0.tell(place, value);
         } else {
-            word.store_relaxed(value);
+            self.0.node.0.prepare(place, value);
         }
     }
 
+    fn is_there(&self, line: Ptr) -> bool {
+        self.0.node.0.has_descriptor(line)
+    }
+
+    fn overwritten(&self) -> Error {
+        self.0.node.0.overwritten()
+    }
+
     fn is_own(&self, place: Place) -> bool {
-        place.node().0 == self.node.0.rendezvous.rank()
+        place.node().0 == self.0.node.0.rendezvous.rank()
     }
 
     async fn wait(&self, looked: Looked, turn: u32) -> Result<(), Error> {
-        let until = match (looked, self.pace.pause(turn)) {
+        let until = match (looked, self.0.pace.pause(turn)) {
+            // Not in the queue yet, where `Thread::post` promises to be when it returns; and the
+            // compare-and-swap gave others their chance.
+            (Looked::Tail, _) => return self.0.node.0.rendezvous.health.check(),
             (Looked::Own, _) | (Looked::Lock, 0) => None,
             (Looked::Lock, pause) => Some(Instant::now() + Duration::from_nanos(pause)),
         };
         loop {
-            self.node.0.rendezvous.health.check()?;
+            self.0.node.0.rendezvous.health.check()?;
             std::hint::spin_loop();
             // Whoever polls has other things to do meanwhile.
             once().await;

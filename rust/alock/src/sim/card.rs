@@ -8,7 +8,7 @@ use super::memory::Want;
 use super::{Cluster, Connections, Lost, Nanos, State, Writes};
 use crate::access::Looked;
 use crate::pace::Pace;
-use crate::ptr::{LockPtr, NodeId, Place};
+use crate::ptr::{LockPtr, NodeId, Place, Ptr};
 use crate::remote::Verbs;
 
 /// The verbs of one thread of `node`, by its node's card.
@@ -259,6 +259,14 @@ impl Verbs for Card {
         self.state().store(place, value);
     }
 
+    fn is_there(&self, line: Ptr) -> bool {
+        self.state().is_there(line)
+    }
+
+    fn overwritten(&self) -> Lost {
+        Lost(self.node)
+    }
+
     fn is_own(&self, place: Place) -> bool {
         place.node() == self.node
     }
@@ -267,6 +275,7 @@ impl Verbs for Card {
         let glance = self.looked.take();
         match looked {
             Looked::Own => wait(&self.cluster, glance, turn, 100).await,
+            Looked::Tail => check(&self.cluster),
             Looked::Lock => {
                 check(&self.cluster)?;
                 self.state().clock.sleep(self.pace.pause(turn).max(1)).await;

@@ -101,6 +101,11 @@ impl Clock {
         self.running.get()
     }
 
+    /// Its node.
+    pub(super) fn node_of_running(&self) -> NodeId {
+        self.threads.borrow()[self.running()].node
+    }
+
     /// Its number among those of its node.
     pub(super) fn running_of_node(&self) -> u32 {
         self.running_of_node.get()

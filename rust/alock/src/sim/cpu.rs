@@ -83,22 +83,22 @@ impl Access for Cpu {
         Ok(found)
     }
 
-    async fn clear(&self, tail: Place, mine: u64) -> Result<bool, Lost> {
+    async fn clear(&self, tail: Place, mine: u64) -> Result<u64, Lost> {
         self.rmw(tail).await;
         let state = &self.cluster.0;
-        let found = state.load(tail) == mine;
-        if found {
+        let found = state.load(tail);
+        if found == mine {
             state.store(tail, Ptr::NULL);
         }
         state.stall().await;
         Ok(found)
     }
 
-    async fn swap_if_null(&self, tail: Place, mine: u64) -> Result<bool, Lost> {
+    async fn swap_if_null(&self, tail: Place, mine: u64) -> Result<u64, Lost> {
         self.rmw(tail).await;
         let state = &self.cluster.0;
-        let found = state.load(tail) == Ptr::NULL;
-        if found {
+        let found = state.load(tail);
+        if found == Ptr::NULL {
             state.store(tail, mine);
         }
         state.stall().await;
@@ -124,7 +124,7 @@ impl Access for Cpu {
         let victim = self.load(lock.victim()).await;
         self.looked.set(Some(glance));
         Ok(Seen {
-            other: !Ptr::is_null_in(other),
+            other: self.wanted(other)?,
             victim: victim_in(victim),
         })
     }
@@ -144,6 +144,14 @@ impl Access for Cpu {
         let moved = state.fetch(place, Want::Store) - state.clock.now();
         self.owed.set(self.owed.get() + moved);
         state.store(place, value);
+    }
+
+    fn is_there(&self, line: Ptr) -> bool {
+        self.cluster.0.is_there(line)
+    }
+
+    fn overwritten(&self) -> Lost {
+        Lost(self.cluster.0.clock.node_of_running())
     }
 
     async fn wait(&self, _looked: Looked, turn: u32) -> Result<(), Lost> {

@@ -41,6 +41,10 @@ impl Memory {
         }
     }
 
+    pub(super) fn bytes(&self) -> u64 {
+        8 * self.words.borrow().len() as u64
+    }
+
     pub(super) fn load(&self, offset: u64) -> u64 {
         self.words.borrow()[offset as usize / 8]
     }

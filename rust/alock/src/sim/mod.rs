@@ -6,6 +6,45 @@
 //! paper's Table 1 says: a read and, later, a write, one such operation a card at a time.
 //! Its reads of more than four bytes may tear, and where [`Model::writes`] says so its
 //! writes are not single either.
+//!
+//! A thread of the lock's node and one of another, with the lock between them:
+//!
+//! ```
+//! use alock::lock::{acquire, release, Budgets};
+//! use alock::ptr::{Descriptor, LockPtr, NodeId, Ptr};
+//! use alock::remote::{Remote, Verbs};
+//! use alock::sim::{Card, Cluster, Connections, Cpu, End, Model};
+//!
+//! let cluster = Cluster::new(2, 4096, Model::default(), 1);
+//! let line = |node, number: u64| Ptr::new(NodeId(node), 64 * number).unwrap();
+//! let (lock, data) = (LockPtr(line(0, 1)), line(0, 2).word(0));
+//! let budgets = Budgets::default();
+//!
+//! let it = cluster.clone();
+//! cluster.spawn(NodeId(0), async move {
+//!     let (cpu, mine) = (Cpu::new(&it), Descriptor(line(0, 3)));
+//!     for _ in 0..10 {
+//!         let held = acquire(&cpu, lock, mine, budgets.local, &mut || true).await.unwrap();
+//!         let value = cpu.load(data).await;
+//!         cpu.store(data, value + 1).await;
+//!         release(&cpu, lock, mine, held.unwrap()).await.unwrap();
+//!     }
+//! });
+//! let it = cluster.clone();
+//! cluster.spawn(NodeId(1), async move {
+//!     let connections = Connections { threads: 1, loopback: false, full: false };
+//!     let card = Card::new(&it, NodeId(1), 0, connections);
+//!     let (remote, mine) = (Remote::new(&card), Descriptor(line(1, 3)));
+//!     for _ in 0..10 {
+//!         let held = acquire(&remote, lock, mine, budgets.remote, &mut || true).await.unwrap();
+//!         let value = card.get(data).await.unwrap();
+//!         card.write(data, value + 1).await.unwrap();
+//!         release(&remote, lock, mine, held.unwrap()).await.unwrap();
+//!     }
+//! });
+//! assert_eq!(cluster.run(1_000_000), End::Finished);
+//! assert_eq!(cluster.peek(data), 20);
+//! ```
 
 mod card;
 mod clock;
@@ -21,7 +60,7 @@ use std::rc::Rc;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::ptr::{NodeId, Place};
+use crate::ptr::{NodeId, Place, Ptr};
 use clock::Clock;
 use memory::{Memory, Want};
 use pairs::Cache;
@@ -159,6 +198,12 @@ impl Cluster {
 impl State {
     fn node(&self, node: NodeId) -> &Node {
         &self.nodes[usize::from(node.0)]
+    }
+
+    /// Whether a node has that line.
+    fn is_there(&self, line: Ptr) -> bool {
+        let node = self.nodes.get(usize::from(line.node().0));
+        node.is_some_and(|node| line.offset() < node.memory.bytes())
     }
 
     fn memory(&self, place: Place) -> &Memory {

@@ -16,10 +16,14 @@ const MARK: u64 = 0x5aa5_0000;
 
 impl Here {
     fn new() -> Here {
-        // 17 ms and one retry: nobody is waited for long.
+        Here::that_tries(1)
+    }
+
+    fn that_tries(retries: u8) -> Here {
+        // 17 ms and few retries: nobody is waited for long.
         let options = Options {
             timeout: 12,
-            retries: 1,
+            retries,
             ..options(0)
         };
         let nic = Nic::open(&options).unwrap();
@@ -175,6 +179,22 @@ fn nobody_there_is_an_error_in_bounded_time() {
     queue.post_write(6, here.region.remote(0), 1).unwrap();
     let said = failure(&mut queue, Status::RETRIES_EXCEEDED, 6);
     assert!(said.contains("the peer does not answer"), "{said}");
+    here.is_whole();
+}
+
+/// rxe takes seven retries for 'for ever': as a device that was taken away, or hangs.
+#[test]
+fn a_device_that_never_answers_is_given_up() {
+    let here = Here::that_tries(7);
+    let (mut queue, other_end) = pair(&here.nic);
+    drop(other_end);
+    queue.post_write(6, here.region.remote(0), 1).unwrap();
+    let error = queue.wait().unwrap_err();
+    assert!(matches!(error, Error::Silent { .. }), "{error}");
+    assert!(error.is_local() && queue.has_failed());
+    let again = queue.wait();
+    assert!(matches!(again, Err(Error::Failed { .. })), "{again:?}");
+    drop(queue);
     here.is_whole();
 }
 

@@ -131,6 +131,18 @@ fn several_locks_at_once_and_no_more_than_was_said() {
     }
 }
 
+/// What was stored is there when the call returns: whoever is let in next finds it.
+#[test]
+fn a_remote_store_is_complete_when_it_returns() {
+    let members = two(1);
+    let (thread, node) = (&members[0].threads[0], &members[1].node);
+    let mut guard = thread.lock(1).unwrap();
+    for value in 1..=1000 {
+        guard.store(0, value).unwrap();
+        assert_eq!(node.peek(0, 0), Some(value));
+    }
+}
+
 /// Two requests, a guard and what is done under it, of one thread at the same time: each
 /// verb's result comes to whom it is for.
 #[test]
@@ -359,6 +371,23 @@ fn keys_and_words_that_there_are_not_are_errors() {
 }
 
 /// What says so: they have no `try_lock`.
+/// A guard that is forgotten is never released: when its thread ends, the others must not wait.
+#[test]
+fn a_thread_that_ends_with_a_lock_is_told_to_all() {
+    let mut members = two(1);
+    let holder = members[0].threads.remove(0);
+    let [near, far] = [&members[0].threads[0], &members[1].threads[1]];
+    std::mem::forget(holder.lock(0).unwrap());
+    let mut waiting = [near.post(0), far.post(0)];
+    assert!(waiting.iter_mut().all(|it| it.check().unwrap().is_none()));
+    drop(holder);
+    for request in waiting {
+        let error = request.wait().expect_err("nobody hands over");
+        let said = "node 0 is lost: a thread failed while it held or waited for a lock; no lock is granted any more";
+        assert_eq!(says(&error), said);
+    }
+}
+
 #[test]
 fn the_rivals_cannot_be_tried() {
     for kind in [Kind::RdmaSpin, Kind::RdmaMcs] {
@@ -371,8 +400,11 @@ fn the_rivals_cannot_be_tried() {
         let thread = &members[0].threads[0];
         for key in [0, 1] {
             let error = thread.try_lock(key).unwrap_err();
-            assert!(matches!(error, Error::Mismatch(_)), "{error:?}");
-            assert!(says(&error).contains("cannot be tried"));
+            assert!(matches!(error, Error::NoTry { .. }), "{error:?}");
+            assert_eq!(
+                says(&error),
+                format!("{kind:?} cannot be tried: only ALock can")
+            );
             thread.lock(key).unwrap().unlock().unwrap();
         }
     }

@@ -118,7 +118,7 @@ fn comes<'t>(request: &mut Request<'t>) -> Guard<'t> {
 
 /// Until `one` says that it was seen: how many attempts it took. Not seen in all that time,
 /// it has failed.
-fn seen(what: &str, mut one: impl FnMut() -> bool) {
+fn seen(what: &str, mut one: impl FnMut() -> bool) -> u32 {
     let until = Instant::now() + 4 * PATIENCE;
     let mut attempts = 1;
     while !one() {
@@ -126,6 +126,7 @@ fn seen(what: &str, mut one: impl FnMut() -> bool) {
         attempts += 1;
     }
     println!("# {what}: within {attempts} attempts");
+    attempts
 }
 
 /// What an error says, with its causes; each in one line.

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use alock::cluster::{Error, Kind, Node, Rendezvous, Settings, Thread};
 use alock::lock::Budgets;
-use nic::{Endpoint, Memory, Nic, Remote};
+use alock::ptr::{NodeId, Ptr};
+use nic::{Endpoint, Memory, Nic, QueuePair, Remote};
 use serde_json::{json, Value};
 
 use crate::{each, each_for, options, says};
@@ -165,20 +166,27 @@ fn beside_a_liar(memory: impl Fn(Remote) -> Remote + Sync, body: impl Fn(&Node, 
             // It succeeds if nobody is lost.
             let _ = rendezvous.barrier();
         }
-        _ => lie(&rendezvous, &memory),
+        _ => lie(&rendezvous, &memory, |_, _| {}),
     });
 }
 
-fn lie(rendezvous: &Rendezvous, memory: impl Fn(Remote) -> Remote) {
+/// `does` something with node 0's memory when all have met.
+fn lie(
+    rendezvous: &Rendezvous,
+    memory: impl Fn(Remote) -> Remote,
+    does: impl FnOnce(&mut QueuePair, Remote),
+) {
     let nic = Nic::open(&options(1)).unwrap();
     let region = nic.register(Memory::new(1 << 16).unwrap()).unwrap();
     let said = memory(region.remote(0));
-    rendezvous.exchange(&card(said)).unwrap();
+    let cards = rendezvous.exchange(&card(said)).unwrap();
+    let its: Remote = serde_json::from_value(cards[0]["memory"].clone()).unwrap();
     let mut queue = nic.queue_pair().unwrap();
     let mine: Vec<Vec<Option<Endpoint>>> = vec![vec![Some(queue.endpoint().clone())], vec![None]];
     let theirs = rendezvous.scatter(&mine).unwrap();
     queue.connect(theirs[0][0].as_ref().unwrap()).unwrap();
     rendezvous.barrier().unwrap();
+    does(&mut queue, its);
     // Here until node 0 is through.
     let _ = rendezvous.barrier();
     drop((queue, region));
@@ -236,4 +244,37 @@ fn a_node_with_a_wrong_key_is_lost() {
 #[test]
 fn a_node_with_a_wrong_address_is_lost() {
     finds(|memory| memory.at(1 << 20));
+}
+
+/// The local tail of a node's first lock, in its memory.
+const TAIL: u64 = 64;
+
+/// What comes into the word by another's write is a place, but none of the node's own.
+#[test]
+fn a_local_tail_that_names_another_node_is_not_followed() {
+    let named = Ptr::new(NodeId(1), 64 * 5).unwrap();
+    each(2, |rendezvous| match rendezvous.rank() {
+        0 => {
+            let node = Node::attach(Arc::clone(&rendezvous), &settings(0)).unwrap();
+            let threads = node.threads().unwrap();
+            threads[0].lock(0).unwrap().unlock().unwrap();
+            // It is written between these.
+            rendezvous.barrier().unwrap();
+            rendezvous.barrier().unwrap();
+            let error = threads[0].lock(0).expect_err("nobody local is there");
+            assert!(matches!(error, Error::Lost { node: 0, .. }), "{error:?}");
+            let said = says(&error);
+            assert!(said.contains("memory overwritten"), "{said}");
+        }
+        _ => lie(
+            &rendezvous,
+            |memory| memory,
+            |queue, its| {
+                rendezvous.barrier().unwrap();
+                queue.post_write(0, its.at(TAIL), named.bits()).unwrap();
+                queue.wait().unwrap();
+                rendezvous.barrier().unwrap();
+            },
+        ),
+    });
 }

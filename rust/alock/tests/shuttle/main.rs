@@ -4,7 +4,7 @@
 //!
 //! Every search has its seed, so it is the same each time; a failure is seen again by
 //! running the test again. Shuttle also prints the schedule. `ALOCK_SCHEDULES` changes how
-//! many there are, `SHUTTLE_RANDOM_SEED` the seed.
+//! many there are, `ALOCK_SEED` (a decimal number) the seed.
 
 #[path = "../shared/mod.rs"]
 mod shared;
@@ -139,7 +139,7 @@ impl Cluster {
         let local = usize::from(side.node.0) == lock;
         let token = u64::from(Ptr::TAG);
         while !if local {
-            side.word(place.offset()).cmpxchg(Ptr::NULL, token)
+            side.word(place.offset()).cmpxchg(Ptr::NULL, token) == Ptr::NULL
         } else {
             block_on(side.cas(place, Ptr::NULL, token)) == Ok(Ptr::NULL)
         } {
@@ -227,11 +227,16 @@ impl Work {
     /// So many schedules by chance, as many by PCT. `tight`: the other cohort waited, and
     /// was passed as often as may be, so that the bounds that were checked mean something.
     fn search(self, tight: bool) -> Vec<Arc<Shown>> {
-        let number = std::env::var("ALOCK_SCHEDULES").ok();
-        let number = number.and_then(|it| it.parse().ok()).unwrap_or(SCHEDULES);
-        println!("{self:?}, seed {SEED:#x}");
-        let chance = self.run(RandomScheduler::new_from_seed(SEED, number));
-        let pct = self.run(PctScheduler::new_from_seed(SEED, 5, number));
+        let asked = |name| {
+            std::env::var(name)
+                .ok()
+                .map(|it| it.parse::<u64>().unwrap())
+        };
+        let number = asked("ALOCK_SCHEDULES").map_or(SCHEDULES, |it| it as usize);
+        let seed = asked("ALOCK_SEED").unwrap_or(SEED);
+        println!("{self:?}, seed {seed}");
+        let chance = self.run(RandomScheduler::new_from_seed(seed, number));
+        let pct = self.run(PctScheduler::new_from_seed(seed, 5, number));
         for (name, shown) in [("random", &chance), ("PCT", &pct)] {
             println!("search {number} schedules, {name}: {shown:?}");
             if tight {

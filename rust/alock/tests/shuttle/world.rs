@@ -69,9 +69,11 @@ impl Word for Cell {
     fn swap(&self, new: u64) -> u64 {
         self.update(None, new)
     }
-    fn cmpxchg(&self, old: u64, new: u64) -> bool {
-        self.update(Some(old), new) == old
+    fn cmpxchg(&self, old: u64, new: u64) -> u64 {
+        self.update(Some(old), new)
     }
+    fn smp_mb() {}
+    fn smp_mb_after_rmw() {}
 }
 
 /// A node: its memory, of which line 0 is a lock, and its card's one atomic operation at a
@@ -125,8 +127,6 @@ impl Memory for Side<'_> {
     fn word(&self, offset: u64) -> &Cell {
         self.mine().at(offset)
     }
-    fn smp_mb(&self) {}
-    fn smp_mb_after_rmw(&self) {}
     fn pause(&self, _: u32) -> bool {
         shuttle::thread::yield_now();
         true
@@ -176,11 +176,17 @@ impl Verbs for Side<'_> {
     fn store(&self, place: Place, value: u64, _known: bool) {
         self.mine().at(place.offset()).store_release(value);
     }
+    fn overwritten(&self) -> Gone {
+        Gone
+    }
     fn is_own(&self, place: Place) -> bool {
         place.node() == self.node
     }
-    async fn wait(&self, _: Looked, turn: u32) -> Result<(), Gone> {
-        self.pause(turn);
+    async fn wait(&self, looked: Looked, turn: u32) -> Result<(), Gone> {
+        // A verb was the look; as `cluster`'s it goes on at once.
+        if looked != Looked::Tail {
+            self.pause(turn);
+        }
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ pub(crate) async fn lock(
     let mut turn = 0;
     loop {
         let got = match cohort {
-            Cohort::Local => cpu.swap_if_null(word, token()).await?,
+            Cohort::Local => cpu.swap_if_null(word, token()).await? == Ptr::NULL,
             Cohort::Remote => card.cas(word, Ptr::NULL, token()).await? == Ptr::NULL,
         };
         if got {

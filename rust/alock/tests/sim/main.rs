@@ -2,6 +2,7 @@
 
 mod bad;
 mod cluster;
+mod overwritten;
 mod waits;
 
 use alock::sim::{End, Model, Writes};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rlock::kernel::{File, Kernel, Linux};
 use rlock::word::{CANCELLED, SIGNALLED};
-use rlock::{Cancel, Lock, Owner, Slot};
+use rlock::{Busy, Cancel, Lock, Owner, Slot};
 
 use crate::alone::alone;
 use crate::kernels::with;
@@ -59,7 +59,14 @@ fn signalled_is_said_after_the_signal() {
             std::thread::scope(|scope| {
                 // Lets the first go on, also if this panics.
                 let go_on = GoOn(&KERNEL.armed);
-                let first = scope.spawn(|| lock.cancel(Cancel::Try));
+                // Until it is asleep: its handler wakes up now and then, and who runs is
+                // sent nothing.
+                let first = scope.spawn(|| loop {
+                    match lock.cancel(Cancel::Try) {
+                        Err(Busy::Running) => std::thread::yield_now(),
+                        result => break result,
+                    }
+                });
                 while KERNEL.armed.load(Ordering::SeqCst) != 2 {
                     assert!(!first.is_finished(), "the first sent no signal");
                     std::thread::yield_now();

@@ -58,8 +58,8 @@ struct Server {
     tell: Sender<Event>,
 }
 
-/// Until rank 0 and all who came have left.
-pub(super) fn serve(listener: TcpListener, size: u16, silence: Duration) {
+/// Until rank 0 and all who came have left, or rank 0 has given up to come.
+pub(super) fn serve(listener: TcpListener, size: u16, silence: Duration, given_up: &AtomicBool) {
     let (tell, events) = channel();
     let Ok(address) = listener.local_addr() else {
         return;
@@ -78,7 +78,9 @@ pub(super) fn serve(listener: TcpListener, size: u16, silence: Duration) {
     };
     // Whatever else there is to do: all hear of it in time that it is alive.
     let mut beat = Instant::now();
-    while !server.gone[0] || server.members.iter().any(Option::is_some) {
+    while !given_up.load(Ordering::Acquire)
+        && (!server.gone[0] || server.members.iter().any(Option::is_some))
+    {
         let now = Instant::now();
         if now >= beat {
             beat = now + silence / 8;

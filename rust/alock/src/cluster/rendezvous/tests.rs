@@ -5,6 +5,9 @@ mod limits;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Where it runs out in a test: as short as what is to come before on a busy machine allows.
+const BRIEF: Duration = Duration::from_secs(5);
+
 fn free_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
@@ -53,6 +56,26 @@ fn who_vanishes_is_reported_to_all() {
     }
 }
 
+/// Patience is for who never came: work between two barriers may take longer.
+#[test]
+fn whoever_is_alive_is_waited_for() {
+    let (address, patience) = (free_address(), BRIEF);
+    thread::scope(|scope| {
+        for rank in 0..2 {
+            let address = &address;
+            scope.spawn(move || {
+                let it = Rendezvous::join(address, rank, 2, patience, PATIENCE).unwrap();
+                it.barrier().unwrap();
+                if rank == 1 {
+                    // The work. The other one waits meanwhile.
+                    thread::sleep(patience + patience / 4);
+                }
+                it.barrier().unwrap();
+            });
+        }
+    });
+}
+
 #[test]
 fn another_size_or_rank_is_refused() {
     let address = free_address();
@@ -60,7 +83,7 @@ fn another_size_or_rank_is_refused() {
         let join = |rank, size| {
             let address = &address;
             move || {
-                let it = Rendezvous::join(address, rank, size, Duration::from_secs(2), PATIENCE);
+                let it = Rendezvous::join(address, rank, size, BRIEF, PATIENCE);
                 it.unwrap().barrier().unwrap_err().to_string()
             }
         };
@@ -95,8 +118,7 @@ fn stranger(address: &str, says: &[u8]) -> String {
 #[test]
 fn another_version_is_told_and_so_are_the_others() {
     let address = free_address();
-    let first =
-        Rendezvous::join(&address, 0, 2, Duration::from_secs(2), PATIENCE).expect("rank 0 joins");
+    let first = Rendezvous::join(&address, 0, 2, BRIEF, PATIENCE).expect("rank 0 joins");
     let mut hello = Vec::new();
     let version = VERSION + 1;
     let (rank, size) = (1, 2);
@@ -188,17 +210,17 @@ fn a_node_that_goes_mad_is_lost() {
 
 #[test]
 fn a_rendezvous_that_is_something_else_is_an_error() {
-    for (says, why) in [
+    for (says, silence, why) in [
         (
             &b"220 mail\r\n"[..],
+            PATIENCE,
             "its connection to the rendezvous ended",
         ),
-        (b"", "it was silent for too long"),
+        (b"", Duration::from_secs(1), "it was silent for too long"),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         thread::scope(|scope| {
-            let silence = Duration::from_secs(1);
             let join = move || {
                 let it = Rendezvous::join(&address, 1, 2, PATIENCE, silence).unwrap();
                 it.barrier().unwrap_err().to_string()

@@ -39,7 +39,7 @@ fn a_beat_comes_however_much_else_happens() {
 #[test]
 fn who_takes_nothing_is_lost_and_the_others_hear_it() {
     let address = &free_address();
-    let silence = Duration::from_secs(2);
+    let silence = Duration::from_secs(4);
     let join = |rank| Rendezvous::join(address, rank, 3, PATIENCE, silence).unwrap();
     let (zero, one) = (join(0), join(1));
     // It shows that it lives, and reads nothing.
@@ -80,7 +80,7 @@ fn who_takes_nothing_is_lost_and_the_others_hear_it() {
 fn a_rendezvous_that_takes_nothing_ends_a_report() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let silence = Duration::from_secs(1);
+    let silence = Duration::from_secs(2);
     let it = Rendezvous::join(&address, 1, 2, PATIENCE, silence).unwrap();
     let _server = listener.accept().unwrap();
     let began = Instant::now();
@@ -191,16 +191,23 @@ fn hung_up(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn a_first_line_is_short_and_comes_in_time() {
+fn a_first_line_is_short() {
     let address = &free_address();
-    let silence = Duration::from_secs(3);
-    let _zero = Rendezvous::join(address, 0, 2, PATIENCE, silence).unwrap();
+    let _zero = Rendezvous::join(address, 0, 2, PATIENCE, PATIENCE).unwrap();
     // Too long, and its end is yet to come.
     let mut long = TcpStream::connect(address).unwrap();
     let began = Instant::now();
     long.write_all(&[b'x'; 300]).unwrap();
     assert!(hung_up(&mut long));
-    assert!(began.elapsed() < silence, "{:?}", began.elapsed());
+    // Not for its silence.
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_first_line_comes_in_time() {
+    let address = &free_address();
+    let silence = Duration::from_secs(3);
+    let _zero = Rendezvous::join(address, 0, 2, PATIENCE, silence).unwrap();
     // A byte at a time, each in time.
     let mut slow = TcpStream::connect(address).unwrap();
     let began = Instant::now();
@@ -208,6 +215,73 @@ fn a_first_line_is_short_and_comes_in_time() {
         assert!(began.elapsed() < 5 * silence);
         thread::sleep(silence / 10);
     }
+}
+
+/// Who gave up waiting for the others has left: what comes later is not its, and whoever meets
+/// then hears that it is gone.
+#[test]
+fn who_gave_up_waiting_has_left() {
+    let address = &free_address();
+    let brief = Duration::from_millis(300);
+    let zero = Rendezvous::join(address, 0, 2, PATIENCE, PATIENCE).unwrap();
+    let one = Rendezvous::join(address, 1, 2, brief, PATIENCE).unwrap();
+    let late = one.exchange(&2).unwrap_err().to_string();
+    assert_eq!(late, "rendezvous: wait for the others");
+    // Its part was told.
+    assert_eq!(zero.exchange(&1).unwrap(), [1, 2]);
+    let again = one.exchange(&4).unwrap_err().to_string();
+    assert_eq!(again, "rendezvous: meet the others after having left them");
+    let error = zero.exchange(&3).unwrap_err().to_string();
+    assert!(error.starts_with("node 1 is lost: "), "{error}");
+}
+
+#[test]
+fn times_that_no_clock_has_are_refused() {
+    let address = free_address();
+    let most = Duration::from_millis(31_536_000_000);
+    for (patience, silence, why) in [
+        (
+            Duration::MAX,
+            PATIENCE,
+            "the patience in milliseconds is 18446744073709551615, of 0 to 31536000000",
+        ),
+        (
+            PATIENCE,
+            Duration::ZERO,
+            "the silence in milliseconds is 0, of 8 to 31536000000",
+        ),
+        (
+            PATIENCE,
+            most + Duration::from_millis(1),
+            "the silence in milliseconds is 31536000001, of 8 to 31536000000",
+        ),
+    ] {
+        let error = Rendezvous::join(&address, 0, 1, patience, silence).unwrap_err();
+        assert_eq!(error.to_string(), why);
+    }
+    // Nobody listens there.
+    drop(TcpListener::bind(&address).unwrap());
+    // The longest is waited for as the others are.
+    let alone = Rendezvous::join(&address, 0, 1, most, most).unwrap();
+    alone.barrier().unwrap();
+}
+
+/// Rank 0 itself does not come through to where it listens: it listens no longer.
+#[test]
+fn a_rendezvous_that_fails_to_begin_leaves_its_address() {
+    let address = free_address();
+    let listener = TcpListener::bind(&address).unwrap();
+    let given_up = Arc::new(AtomicBool::new(false));
+    let its = Arc::clone(&given_up);
+    let serves = thread::spawn(move || server::serve(listener, 2, BRIEF, &its));
+    given_up.store(true, Ordering::Release);
+    serves.join().unwrap();
+    let again = again(
+        Instant::now() + PATIENCE,
+        || TcpListener::bind(&address),
+        taken,
+    );
+    drop(again.unwrap());
 }
 
 #[test]
