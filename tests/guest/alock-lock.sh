@@ -46,11 +46,12 @@ whole() {
 	[ "$(wc -l </tmp/out/summary.csv)" -gt 1 ] || { echo "no summary"; return 1; }
 }
 
-short="--rounds 1 --duration 300"
+# A host that stands still is no silence: who is lost is told of by its connection.
+short="--rounds 1 --duration 300 --silence 30"
 
 # Short points in which threads meet: few locks, held for a while, and every locality.
 localities="50 85 90 95 100"
-meet="--threads 2 --rounds 1 --duration 50 --hold 10000"
+meet="--threads 2 --rounds 1 --duration 50 --hold 10000 --silence 30"
 # every NODES LOCKS : every kind there.
 every() {
 	whole "$1" $meet --locks $2 --locality "$(echo $localities | tr ' ' ,)" || return 1
@@ -94,11 +95,14 @@ at_work() {
 sends() { [ "$(in_node 0 cat $sent)" -gt $((before + 500)) ]; }
 few="--threads 2 --locks 4 --locality 50"
 
-# A process is killed: the others are told, and end with an error, which names it.
+# A process is killed: the others are told, long before its silence is over, and end with an error,
+# which names it.
 killed() {
-	at_work 3 --lock alock $few --duration 60000 --silence 5 || return 1
+	at_work 3 --lock alock $few --duration 60000 --silence 50 || return 1
+	from_kill=$(uptime_s)
 	kill -9 $(echo $pids | busybox cut -d' ' -f3)
 	ends 3 0 1 || return 1
+	[ $(($(uptime_s) - from_kill)) -lt 45 ] || { echo "they waited for its silence"; return 1; }
 	all_say 2 '^alock-bench: node 2 is lost: '
 }
 
@@ -122,7 +126,7 @@ kept() {
 
 # unplugged KIND : the cable is out for good: all are told, in bounded time. Both live.
 unplugged() {
-	at_work 2 --lock $1 $few --duration 60000 --silence 5 || return 1
+	at_work 2 --lock $1 $few --duration 60000 --silence 15 || return 1
 	cut 1
 	ends 3 0 1 && all_say 2 '^alock-bench: node [01] is lost: '
 	rc=$?
@@ -161,7 +165,7 @@ plugged_again() {
 
 launched() {
 	mpirun --allow-run-as-root --oversubscribe -n 2 sh -c '. /rdma-net
-		in_node $OMPI_COMM_WORLD_RANK /files/alock-bench --looks 8 -d rxe$OMPI_COMM_WORLD_RANK -x 1 --out /tmp/out --threads 1 --locks 20 --locality 50 --rounds 1 --duration 300' \
+		in_node $OMPI_COMM_WORLD_RANK /files/alock-bench --looks 8 -d rxe$OMPI_COMM_WORLD_RANK -x 1 --out /tmp/out --threads 1 --locks 20 --locality 50 --rounds 1 --duration 300 --silence 30' \
 		>/tmp/said 2>&1 || { tail -n 3 /tmp/said; return 1; }
 	grep -q '^| 1 | 20 | 50 % | rdma_mcs |' /tmp/said
 }

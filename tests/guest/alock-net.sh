@@ -24,7 +24,7 @@ pair() {
 	shift 2
 	as_node "$server" "$@" -d "rxe$server" >/tmp/server 2>&1 &
 	pid=$!
-	poll 20 $ready "$server" 18515 || { echo "no server: $(tail -n 3 /tmp/server)"; kill $pid; return 1; }
+	poll 60 $ready "$server" 18515 || { echo "no server: $(tail -n 3 /tmp/server)"; kill $pid; return 1; }
 	in_node "$client" timeout 60 "$@" -d "rxe$client" "$(address "$server")" >/tmp/client 2>&1 || rc=$?
 	[ $rc -eq 0 ] || { echo "exit $rc: $(tail -n 3 /tmp/client)"; kill $pid; return 1; }
 	wait $pid
@@ -47,7 +47,7 @@ nodes() {
 	rdma_net "$1" || return 1
 	i=0
 	while [ $i -lt "$1" ]; do
-		sees_devices $i $1 && poll 20 reaches $i $((($i + 1) % $1)) || return 1
+		sees_devices $i $1 && poll 60 reaches $i $((($i + 1) % $1)) || return 1
 		i=$((i + 1))
 	done
 }
@@ -98,17 +98,17 @@ cut_and_mend() {
 	# More than it comes to.
 	as_node 0 ibv_rc_pingpong -e -g 1 -n 100000000 -d rxe0 >/tmp/server 2>&1 &
 	server=$!
-	poll 20 listens 0 18515 || { echo "no server"; kill $server; return 1; }
+	poll 60 listens 0 18515 || { echo "no server"; kill $server; return 1; }
 	as_node 1 ibv_rc_pingpong -e -g 1 -n 100000000 -d rxe1 "$(address 0)" >/tmp/client 2>&1 &
 	client=$!
 	stalls || rc=1
-	mend 1 && poll 20 reaches 1 0
+	mend 1 && poll 60 reaches 1 0
 	kill $client $server 2>/dev/null
 	wait $client $server
 	return $rc
 }
 stalls() {
-	poll 20 more 1 sent_pkts $((before + 100)) || { echo "nothing was sent: $(cat /tmp/client)"; return 1; }
+	poll 60 more 1 sent_pkts $((before + 100)) || { echo "nothing was sent: $(cat /tmp/client)"; return 1; }
 	! ended $client || { echo "it ended before the cut"; return 1; }
 	cut 1
 	! reaches 1 0 || { echo "still reached"; return 1; }
@@ -116,7 +116,7 @@ stalls() {
 	! reaches 1 0 || { echo "still reached"; return 1; }
 	[ "$(counter 0 rcvd_pkts)" -eq "$arrived" ] || { echo "packets arrive"; return 1; }
 	# Whether the ping-pong stalls or ends, and goes on then, is up to rxe (both were seen).
-	mend 1 && poll 20 reaches 1 0 || { echo "not mended"; return 1; }
+	mend 1 && poll 60 reaches 1 0 || { echo "not mended"; return 1; }
 }
 
 # one VERB : node 1 posts one to node 0, and it is lost on the way; the second time it gets
@@ -124,7 +124,7 @@ stalls() {
 one() {
 	as_node 0 /files/nic-try -d rxe0 -x 1 serve 0.0.0.0:7471 >/tmp/server 2>&1 &
 	server=$!
-	poll 20 grep -q listening /tmp/server || { echo "no server: $(cat /tmp/server)"; kill $server; return 1; }
+	poll 60 grep -q listening /tmp/server || { echo "no server: $(cat /tmp/server)"; kill $server; return 1; }
 	rm -f /tmp/go
 	mkfifo /tmp/go
 	as_node 1 /files/nic-try -d rxe1 -x 1 one "$1" "$(address 0):7471" </tmp/go >/tmp/client 2>&1 &
@@ -139,13 +139,13 @@ one() {
 	return $rc
 }
 lost_once() {
-	poll 20 grep -q connected /tmp/client || { echo "not connected: $(cat /tmp/client)"; return 1; }
+	poll 60 grep -q connected /tmp/client || { echo "not connected: $(cat /tmp/client)"; return 1; }
 	retries=$(counter 1 completer_retry_err)
 	lose 1
 	echo >&3
-	poll 20 more 1 completer_retry_err "$retries"
+	poll 60 more 1 completer_retry_err "$retries"
 	keep 1
-	poll 30 ended $client && [ "$(counter 1 completer_retry_err)" -gt "$retries" ] || { echo "$(cat /tmp/client)"; return 1; }
+	poll 60 ended $client && [ "$(counter 1 completer_retry_err)" -gt "$retries" ] || { echo "$(cat /tmp/client)"; return 1; }
 }
 answered() { one "$1" && grep -qx "$1: answered" /tmp/client || { cat /tmp/client; return 1; }; }
 # Linux's rxe (7.3, `req_retry`) forgets the address of an atomic write that it sends again.

@@ -23,12 +23,12 @@ kept() {
 	grep -q slab_debug=FZP /proc/cmdline || { echo "not with slab_debug=FZP"; return 1; }
 	echo clear >$leak || return 1
 	insmod /handover.ko torture_type=all nwriters_stress=1,4 duration=1 runs=1 || return 1
-	await done 180 || return 1
+	await done 600 || return 1
 	echo "torture_type=twa nwriters_stress=4 duration=60" >$debug/control || return 1
 	echo stop >$debug/control || return 1
-	await stopped 60 || return 1
+	await stopped 200 || return 1
 	echo "experiment=uncontended runs=2" >$debug/control || return 1
-	await done 180 || return 1
+	await done 600 || return 1
 	rmmod handover || return 1
 	insmod /handover.ko nwriters_stress=4 || return 1
 	rmmod handover || return 1

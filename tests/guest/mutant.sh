@@ -6,13 +6,17 @@
 locks=$1 runs=$2
 shift 2
 
-# The kernel stops all CPUs once when it changes to this clock; with writers that
-# hang it would wait for them for ever, and so would everybody else.
+# The kernel stops all CPUs once when it changes to this clock, which init waited for; with
+# writers that hang it would wait for them for ever, and so would everybody else.
 i=0
-until grep -q tsc /sys/devices/system/clocksource/clocksource0/current_clocksource &&
-	! grep -q early /sys/devices/system/clocksource/clocksource0/current_clocksource; do
+clock=/sys/devices/system/clocksource/clocksource0
+until [ "$(cat $clock/current_clocksource)" = tsc ]; do
 	i=$((i + 1))
-	[ $i -le 60 ] || { echo "no clocksource"; exit 6; }
+	[ $i -le 60 ] || {
+		echo "after $i s the clock is $(cat $clock/current_clocksource), of $(cat $clock/available_clocksource)"
+		dmesg | grep -i -e tsc -e clocksource
+		exit 6
+	}
 	sleep 1
 done
 

@@ -13,11 +13,13 @@ ip() { /usr/sbin/ip "$@"; }
 
 # poll SECONDS COMMAND... : until COMMAND succeeds.
 poll() {
-	local until
-	until=$(($(uptime_s) + $1))
+	local until last looks=0
+	until=$(($(uptime_s) + $1)) last=$(($(uptime_s) + 4 * $1))
 	shift
 	until "$@"; do
-		[ "$(uptime_s)" -le "$until" ] || return 1
+		looks=$((looks + 1))
+		# While the host stood still time went on, and nobody looked.
+		[ "$(uptime_s)" -le "$until" ] || { [ $looks -lt 20 ] && [ "$(uptime_s)" -le "$last" ]; } || return 1
 		usleep 50000
 	done
 }

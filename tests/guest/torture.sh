@@ -16,18 +16,24 @@ rows() { tail -n +2 /tmp/results | wc -l; }
 failing() { awk -F, 'NR > 1 && $8 != 0' /tmp/results | wc -l; }
 idle() { awk -F, 'NR > 1 && $6 == 0' /tmp/results | wc -l; }
 
-# All writers of each lock acquire, nothing fails, and every run has a row.
+# All writers of each lock acquire, nothing fails, and every run has a row. (Eight writers on
+# four CPUs get there within a second unless the host stands still: only for that, up to three
+# times. Nothing may fail in any.)
 clean() {
-	experiment 60 torture_type="$1" nwriters_stress=1,2,4,8 duration=1 runs=1 || return 1
-	[ "$(rows)" -eq 4 ] && [ "$(failing)" -eq 0 ] && [ "$(idle)" -eq 0 ] && return
+	for _ in 1 2 3; do
+		experiment 60 torture_type="$1" nwriters_stress=1,2,4,8 duration=1 runs=1 || return 1
+		[ "$(rows)" -eq 4 ] && [ "$(failing)" -eq 0 ] || break
+		[ "$(idle)" -ne 0 ] || return 0
+	done
 	cat /tmp/results
 	return 1
 }
 
-# busted, with the checks $1 alone, fails in $2 of $2 runs; by the columns $3.
+# busted, with the checks $1 alone, fails in $2 of $2 runs; by the columns $3. Its writers are nearly
+# always inside, so that they meet in every run, however few of the CPUs the guest has.
 found() {
 	experiment 90 torture_type=busted nwriters_stress=2 duration=1 runs="$2" checks="$1" \
-		verbose=0 || return 1
+		cs_steps=20000 ncs_steps=0 verbose=0 || return 1
 	caught=$(awk -F, -v column="$3" 'NR > 1 && $column != 0' /tmp/results | wc -l)
 	[ "$(rows)" -eq "$2" ] && [ "$(failing)" -eq "$2" ] && [ "$caught" -eq "$2" ] && return
 	cat /tmp/results
@@ -41,20 +47,21 @@ unchecked() {
 }
 
 # A thousand times the work, in the section or outside, costs at least 70 times the throughput: it is
-# really done. (Seen: 85 to 324 times. One run comes after the other, on a host whose speed changes
-# between them: up to three times.)
+# really done. (Seen: 85 to 324 times.) A host that is slow or stands still makes every figure less: of
+# each the best of up to five.
 worked() {
-	costs >/tmp/why || costs >/tmp/why || costs >/tmp/why || { cat /tmp/why; return 1; }
+	few=0 inside=0 outside=0
+	for _ in 1 2 3 4 5; do
+		few=$(best $few 20 0) && inside=$(best $inside 20000 0) && outside=$(best $outside 0 40000) || return 1
+		[ $inside -gt 0 ] && [ $outside -gt 0 ] && [ $few -gt $((inside * 70)) ] && [ $few -gt $((outside * 70)) ] && return
+	done
+	echo "20 steps: $few, 20000 steps: $inside, 40000 steps outside: $outside"
+	return 1
 }
-costs() {
-	experiment 30 torture_type=twa nwriters_stress=1 duration=1 runs=1 cs_steps=20 ncs_steps=0 || return 1
-	few=$(awk -F, 'NR == 2 { print $5 }' /tmp/results)
-	experiment 30 torture_type=twa nwriters_stress=1 duration=1 runs=1 cs_steps=20000 ncs_steps=0 || return 1
-	many=$(awk -F, 'NR == 2 { print $5 }' /tmp/results)
-	[ "$few" -gt $((many * 70)) ] || { echo "20 steps: $few, 20000 steps: $many"; return 1; }
-	experiment 30 torture_type=twa nwriters_stress=1 duration=1 runs=1 cs_steps=0 ncs_steps=40000 || return 1
-	many=$(awk -F, 'NR == 2 { print $5 }' /tmp/results)
-	[ "$few" -gt $((many * 70)) ] || { echo "20 steps: $few, 40000 steps outside: $many"; return 1; }
+# best BEFORE STEPS OUTSIDE : the acquisitions of another run, if they are more.
+best() {
+	experiment 30 torture_type=twa nwriters_stress=1 duration=1 runs=1 cs_steps=$2 ncs_steps=$3 >&2 || return 1
+	awk -F, -v best=$1 'NR == 2 { print $5 > best ? $5 : best }' /tmp/results
 }
 
 for lock in twa ticket spin_lock raw_spin_lock; do

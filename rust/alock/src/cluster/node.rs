@@ -341,6 +341,10 @@ impl Shared {
                 .report(self.rendezvous.rank(), Reason::Device);
             return Error::Nic(error);
         }
+        // Who ended since another was lost answers no more either: the first is the cause.
+        if let Err(first) = self.rendezvous.health.check() {
+            return first;
+        }
         self.rendezvous.report(node, Reason::Verb);
         Error::Link {
             node,

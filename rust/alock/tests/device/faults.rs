@@ -16,13 +16,14 @@ const MARK: u64 = 0x5aa5_0000;
 
 impl Here {
     fn new() -> Here {
-        Here::that_tries(1)
+        Here::that_tries(17, 1)
     }
 
-    fn that_tries(retries: u8) -> Here {
-        // 17 ms and few retries: nobody is waited for long.
+    /// An answer is waited for some 4 us times two to the `timeout`; 17 is half a second, in which also
+    /// a busy host answers.
+    fn that_tries(timeout: u8, retries: u8) -> Here {
         let options = Options {
-            timeout: 12,
+            timeout,
             retries,
             ..options(0)
         };
@@ -185,7 +186,7 @@ fn nobody_there_is_an_error_in_bounded_time() {
 /// rxe takes seven retries for 'for ever': as a device that was taken away, or hangs.
 #[test]
 fn a_device_that_never_answers_is_given_up() {
-    let here = Here::that_tries(7);
+    let here = Here::that_tries(12, 7);
     let (mut queue, other_end) = pair(&here.nic);
     drop(other_end);
     queue.post_write(6, here.region.remote(0), 1).unwrap();

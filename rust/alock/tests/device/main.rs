@@ -116,10 +116,10 @@ fn comes<'t>(request: &mut Request<'t>) -> Guard<'t> {
     }
 }
 
-/// Until `one` says that it was seen: how many attempts it took. Not seen in all that time,
-/// it has failed.
+/// Until `one` says that it was seen: how many attempts it took. How soon is no claim; not seen in
+/// all that time, it has failed.
 fn seen(what: &str, mut one: impl FnMut() -> bool) -> u32 {
-    let until = Instant::now() + 4 * PATIENCE;
+    let until = Instant::now() + 10 * PATIENCE;
     let mut attempts = 1;
     while !one() {
         assert!(Instant::now() < until, "{what}: not in {attempts} attempts");

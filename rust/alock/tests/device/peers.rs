@@ -246,6 +246,39 @@ fn a_node_with_a_wrong_address_is_lost() {
     finds(|memory| memory.at(1 << 20));
 }
 
+/// Node 2 leaves, and then node 1, whose lock node 0 holds: a verb to that one fails, too, and
+/// the error names who was lost first.
+#[test]
+fn the_first_that_is_lost_is_named() {
+    each(3, |rendezvous| {
+        let rank = rendezvous.rank();
+        let mut settings = settings(rank);
+        settings.threads = 2;
+        (settings.nic.timeout, settings.nic.retries) = (17, 1);
+        let node = Node::attach(Arc::clone(&rendezvous), &settings).unwrap();
+        let threads = node.threads().unwrap();
+        let guard = (rank == 0).then(|| threads[0].lock(2).unwrap());
+        rendezvous.barrier().unwrap();
+        if rank == 1 {
+            let error = rendezvous.barrier().unwrap_err().to_string();
+            assert!(error.starts_with("node 2 is lost: "), "{error}");
+        }
+        let Some(guard) = guard else {
+            return;
+        };
+        while let Ok(mine) = threads[1].lock(0) {
+            mine.unlock().unwrap();
+        }
+        // What is held goes on, as long as node 1 is there.
+        let error = loop {
+            if let Err(error) = guard.load(0) {
+                break error;
+            }
+        };
+        assert!(matches!(error, Error::Lost { node: 2, .. }), "{error:?}");
+    });
+}
+
 /// The local tail of a node's first lock, in its memory.
 const TAIL: u64 = 64;
 

@@ -200,7 +200,7 @@ fn a_child_of_a_process_that_begins() {
             while STAGE.load(Ordering::SeqCst) != 1 {
                 std::thread::yield_now();
             }
-            let good = in_child(Duration::from_secs(5), fork, || {
+            let good = in_child(Duration::from_secs(30), fork, || {
                 let lock = Lock::new(Slot::new(0));
                 let owner = Owner::register().unwrap();
                 owner.acquire(&lock).unwrap().add(&lock, 1).unwrap();

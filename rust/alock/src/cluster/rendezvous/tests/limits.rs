@@ -14,40 +14,58 @@ fn hello(address: &str, rank: u16, size: u16) -> TcpStream {
     stream
 }
 
+/// One of three attempts goes as it should. While a host stands still silences grow: where one
+/// is longer than it may be the attempt says nothing.
+fn one_of_three(attempt: impl Fn() -> Result<(), Error>) {
+    let failed: Vec<_> = (0..3).map_while(|_| attempt().err()).collect();
+    assert!(failed.len() < 3, "{failed:?}");
+}
+
 /// Whoever joins is an event; they come faster than the beat, for longer than the silence.
 /// (The sleep is that pace, and waits for nobody: where it is longer, the test asks less.)
 #[test]
 fn a_beat_comes_however_much_else_happens() {
-    let address = &free_address();
-    let silence = Duration::from_secs(2);
-    let joins = 20;
-    let first = Rendezvous::join(address, 0, joins, PATIENCE, silence).unwrap();
-    let others: Vec<_> = (1..joins)
-        .map(|rank| {
+    one_of_three(|| {
+        let address = &free_address();
+        let silence = Duration::from_secs(2);
+        let joins = 20;
+        let first = Rendezvous::join(address, 0, joins, PATIENCE, silence)?;
+        let others = (1..joins).map(|rank| {
             thread::sleep(Duration::from_millis(150));
-            Rendezvous::join(address, rank, joins, PATIENCE, silence).unwrap()
+            Rendezvous::join(address, rank, joins, PATIENCE, silence)
+        });
+        let others = others.collect::<Result<Vec<_>, _>>()?;
+        thread::scope(|scope| {
+            let others: Vec<_> = others
+                .iter()
+                .map(|other| scope.spawn(|| other.barrier()))
+                .collect();
+            first.barrier()?;
+            others
+                .into_iter()
+                .try_for_each(|other| other.join().unwrap())
         })
-        .collect();
-    thread::scope(|scope| {
-        for other in &others {
-            scope.spawn(|| other.barrier().unwrap());
-        }
-        first.barrier().unwrap();
     });
 }
 
 #[test]
 fn who_takes_nothing_is_lost_and_the_others_hear_it() {
+    one_of_three(who_takes_nothing);
+}
+
+/// An error where another was lost than node 2.
+fn who_takes_nothing() -> Result<(), Error> {
     let address = &free_address();
     let silence = Duration::from_secs(4);
-    let join = |rank| Rendezvous::join(address, rank, 3, PATIENCE, silence).unwrap();
-    let (zero, one) = (join(0), join(1));
+    let join = |rank| Rendezvous::join(address, rank, 3, PATIENCE, silence);
+    let (zero, one) = (join(0)?, join(1)?);
     // It shows that it lives, and reads nothing.
     let mut two = hello(address, 2, 3);
     let data = serde_json::Value::Null;
     send(&mut two, &ToServer::Tell { data }).unwrap();
+    let over = &AtomicBool::new(false);
     let lives = move || {
-        while send(&mut two, &ToServer::Alive).is_ok() {
+        while !over.load(Ordering::Relaxed) && send(&mut two, &ToServer::Alive).is_ok() {
             thread::sleep(silence / 8);
         }
     };
@@ -60,19 +78,22 @@ fn who_takes_nothing_is_lost_and_the_others_hear_it() {
             let long = &long;
             scope.spawn(move || {
                 // What all told comes; the next does not.
-                assert_eq!(it.exchange(long).unwrap()[2], None);
-                it.barrier().unwrap_err().to_string()
+                assert_eq!(it.exchange(long)?[2], None);
+                Ok::<_, Error>(it.barrier().unwrap_err())
             })
         });
-        for other in others {
-            let error = other.join().unwrap();
-            assert!(
-                error.starts_with("node 2 is lost: it was silent for too long"),
-                "{error}"
-            );
+        let heard = others.map(|other| other.join().unwrap());
+        over.store(true, Ordering::Relaxed);
+        for error in heard {
+            match error? {
+                Error::Lost { node: 2, why } if why == Reason::Silent.words() => {}
+                error => return Err(error),
+            }
         }
-    });
-    assert!(began.elapsed() < 5 * silence, "{:?}", began.elapsed());
+        let elapsed = began.elapsed();
+        assert!(elapsed < 5 * silence, "{elapsed:?}");
+        Ok(())
+    })
 }
 
 /// A rendezvous that reads nothing: a write ends, and a report that waits for it.
@@ -99,7 +120,7 @@ fn a_rendezvous_that_takes_nothing_ends_a_report() {
 fn a_connection_that_nobody_takes_ends() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let brief = Duration::from_millis(300);
+    let brief = Duration::from_secs(2);
     // Until those that wait to be accepted are as many as may.
     let waiting: Vec<_> = (0..10_000)
         .map_while(|_| TcpStream::connect_timeout(&address, brief).ok())
