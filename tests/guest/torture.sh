@@ -61,7 +61,7 @@ worked() {
 # best BEFORE STEPS OUTSIDE : the acquisitions of another run, if they are more.
 best() {
 	experiment 30 torture_type=twa nwriters_stress=1 duration=1 runs=1 cs_steps=$2 ncs_steps=$3 >&2 || return 1
-	awk -F, -v best=$1 'NR == 2 { print $5 > best ? $5 : best }' /tmp/results
+	awk -F, -v best=$1 'NR == 2 { print ($5 > best ? $5 : best) }' /tmp/results
 }
 
 for lock in twa ticket spin_lock raw_spin_lock; do
