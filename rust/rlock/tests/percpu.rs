@@ -151,11 +151,18 @@ fn all_instances_can_be_drained() {
 }
 
 /// A thread that visits all the time, on another CPU, has one instance at a time: who
-/// acquires needs no more instances than there are threads.
+/// acquires needs no more instances than there are threads. (One more where the visitor went on
+/// to the other just as that was looked at: in one of three attempts it does not.)
 #[test]
 fn a_visitor_has_one_at_a_time() {
-    let data = PerCpu::new(slot);
     let cpus = allowed();
+    let beside = |_| Some(instances_beside_a_visitor(&cpus)).filter(|&instances| instances > 2);
+    let more: Vec<_> = (0..3).map_while(beside).collect();
+    assert!(more.len() < 3, "{more:?} instances");
+}
+
+fn instances_beside_a_visitor(cpus: &[usize]) -> usize {
+    let data = PerCpu::new(slot);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -174,8 +181,7 @@ fn a_visitor_has_one_at_a_time() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    // One more comes where it was on the one that the other looked at, twice.
-    assert!(data.instances() <= 4, "{} instances", data.instances());
+    data.instances()
 }
 
 /// Surplus instances are taken out while threads work, and are used again.
