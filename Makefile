@@ -1,40 +1,49 @@
-# SPDX-License-Identifier: GPL-2.0
-# The front door. Each goal is a script of the same name in scripts/.
+# SPDX-License-Identifier: GPL-2.0-only
+# The front door. Each goal is a script of the same name in scripts/, with four exceptions: run-kernel and bench-kernel
+# are run and bench, module is build-module, and distclean is clean --all.
 .DEFAULT_GOAL := help
-.PHONY: help run run-alock sim-alock test test-deep module check bench bench-rlock clean distclean
+goals := run-kernel run-alock sim-alock bench-kernel bench-rlock module check test mutants mutate test-deep figures clean distclean
+.PHONY: help run bench $(goals)
 
-help: ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+# The groups of this list are the lines that begin with '##'.
+help: # no entry of its own
+	@sed -nE 's/^## (.*)/\n\1/p; s/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16 | tail -n +2
 
-run: ## ticket, TWA and the kernel's own spinlock on a distribution kernel in QEMU
+## Try it
+run-kernel: ## ticket, TWA and the kernel's spinlock in QEMU; also as `make run` (90 s, the first time longer)
 	@scripts/run
-
-run-alock: ## ALock and two locks that need loopback, on soft-RoCE nodes of a guest
+run-alock: ## ALock beside an RDMA spinlock and RDMA MCS, on soft-RoCE nodes of a guest (4 min)
 	@scripts/run-alock
-
-sim-alock: ## the same, nothing under the lock, on simulated clusters of 5, 10 and 20 nodes, in virtual time
+sim-alock: ## the same on simulated clusters of 5, 10 and 20 nodes (9 min)
 	@scripts/sim-alock
+bench-kernel: ## an uncontended pair, and 1, 2, 4 writers, on two kernels; also as `make bench`
+	@scripts/bench
+bench-rlock: ## an increment by rlock and by others, and a cancellation
+	@scripts/bench-rlock
 
-test: ## the checks (but for test-deep's): minutes, once the two kernels it needs are built; ends with 'N passed, N failed'
-	@scripts/test
-
-test-deep: ## make test, then other jobs on the stock kernel, short runs of run-alock, KUnit ten times, rlock's stress for longer and its ThreadSanitizer, TLC on ALock, ALock's mutants that need a device
-	@scripts/test --deep
-
+## Use it
 module: ## handover.ko against a kernel build tree with Rust, 7.2 or 7.3: KDIR=...
 	@scripts/build-module "$(KDIR)"
 
-check: ## formatting, lints, checkpatch, shellcheck; warnings are errors
+## Change it
+check: ## formatting, lints, licences; warnings are errors
 	@scripts/check
+test: ## every check but test-deep's; ends with 'N passed, N failed' (20 min)
+	@scripts/test
+mutants: ## plants the bugs of a part, which its checks must find: PART=locks, NAME=... for one
+	@scripts/mutants $(if $(NAME),$(if $(PART),$(PART)/$(NAME),$(NAME)),$(PART))
+mutate: ## changes a part's code in every way cargo-mutants knows, which its tests must find: PART=... (hours)
+	@scripts/mutate "$(PART)"
+test-deep: ## what test has no time for: PART=models, kernel, alock or host; without PART all (two hours)
+	@scripts/test-deep $(PART)
+figures: ## draws the results' figures again, from their tables
+	@scripts/figures
 
-bench: ## what an uncontended pair costs, and 1, 2, 4 writers, on both kernels
-	@scripts/bench
-
-bench-rlock: ## what an increment costs by rlock and by others, and a cancellation
-	@scripts/bench-rlock
-
+## Clean
 clean: ## removes build/
 	@scripts/clean
-
 distclean: ## removes build/ and the cache that clones share
 	@scripts/clean --all
+
+run: run-kernel
+bench: bench-kernel

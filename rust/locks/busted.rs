@@ -1,14 +1,25 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! A lock that does not exclude, for harnesses to find.
 
 use super::{RawLock, World};
 
-/// Lets everybody in at once, as locktorture's `lock_busted` does.
+/// Lets all threads in at once, as locktorture's `lock_busted` does.
 ///
 /// # Promises
 ///
 /// Nothing. A harness that passes it checks nothing.
+///
+/// # Examples
+///
+/// ```
+/// # mod process { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/process/world.rs")); }
+/// # use process::{Cell, Process};
+/// use handover_locks::{Busted, RawLock};
+///
+/// let world = Process::new();
+/// assert!(Busted.try_lock(&world).is_some() && Busted.try_lock(&world).is_some());
+/// ```
 #[derive(Default)]
 pub struct Busted;
 

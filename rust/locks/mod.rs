@@ -1,14 +1,14 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! The lock algorithms, once, for every world.
 //!
-//! A lock is written over two traits: [`Word`], a 32-bit cell whose method
-//! names carry the ordering, and [`World`], what a lock needs from its
-//! surroundings. The kernel, user space and the model checkers implement them;
-//! no line here knows which of them it runs in.
+//! A lock is written over two traits. [`Word`] is a 32-bit cell whose method
+//! names carry the ordering. [`World`] is what a lock needs from its
+//! surroundings. The kernel, user space and the model checkers implement both.
+//! No line here knows which of them it runs in.
 //!
-//! This folder is a cargo package and a submodule of the kernel module at
-//! once, so paths begin with `super::`, `self::` or `core::`.
+//! This folder is a cargo package and a submodule of the kernel module at once. Paths therefore
+//! begin with `super::`, `self::` or `core::`.
 //!
 //! | lock | source | promises | `lock` + `unlock`, uncontended |
 //! |---|---|---|---|
@@ -16,7 +16,57 @@
 //! | [`Twa`] | Dice and Kogan 2019, Listing 1.1, lines 20 to 71 | exclusion, FIFO | two locked RMWs, one plain store |
 //! | [`Busted`] | locktorture's `lock_busted` | nothing | nothing |
 //!
-//! The orderings, each with its pair, are in `docs/design.md`.
+//! # Ordering pairs
+//!
+//! These are the weakest that work under C11, with one exception in row 4.
+//! Loom searched them. Under the kernel's model they are argued, not checked.
+//! Each row names the planted bugs that break it
+//! (`tests/mutants/` in Handover's tree).
+//!
+//! | # | release | acquire | why | broken by |
+//! |---|---|---|---|---|
+//! | 1 | `hand_over`: store of `grant` | `distance_acquire`: first load of `grant` | uncontended hand-over: the owner sees what the last owner did | `handover-store-relaxed`, `grant-load-relaxed-fast` |
+//! | 2 | the same | `wait_for_grant`: the load that sees the own ticket | contended hand-over | `handover-store-relaxed`, `grant-load-relaxed-wait` |
+//! | 3 | the same | `draw_if_free`: `try_lock`'s load of `grant` | as row 1 | `try-lock-relaxed` |
+//! | 4 | `unlock`: increment of the slot | `wait_long_term`: each load of the slot | message passing: the notified waiter sees the grant stored before | `slot-inc-relaxed`, `slot-load-relaxed` |
+//! | 5 | `hand_over` | `queue_length`: load of `grant` before the load of `ticket` | the difference is never negative | `queue-length-relaxed`, `queue-length-ticket-first` |
+//!
+//! The exception: the load of the slot that waits is an acquire, although
+//! relaxed would do. The reason: [`Word`] has only one waiting method. The turn
+//! that follows loads the slot again, with acquire, before it looks at `grant`.
+//!
+//! Some accesses are relaxed and pair with nothing:
+//!
+//! - The RMWs of `ticket` synchronise with no other access.
+//! - The load of `ticket` in `draw_if_free` is a look before the `cmpxchg`, which decides. The
+//!   `cmpxchg` may be relaxed: `ticket` equals the `grant` read before only if the lock was not
+//!   taken in between.
+//! - The load of `ticket` in `queue_length` is ordered by row 5.
+//! - The load of `grant` in `wait_long_term` is ordered by row 4. Ownership is
+//!   acquired in `wait_for_grant`.
+//!
+//! Program order matters in two more places. A waiter reads the slot before it
+//! reads `grant` again. An owner stores `grant` before it increments the slot.
+//! Either swap loses a wake-up (`grant-before-slot`, `notify-before-grant`).
+//! The increment is a RMW because other locks' notifications hit the slot too
+//! (`slot-inc-not-atomic`).
+//!
+//! # Examples
+//!
+//! `examples/process` has a world for the threads of one process.
+//!
+//! ```
+//! # mod process { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/process/world.rs")); }
+//! # use process::{Cell, Process};
+//! use handover_locks::{RawLock, Twa};
+//!
+//! static WORLD: Process = Process::new();
+//! static LOCK: Twa<Cell> = Twa::new(Cell::new(0), Cell::new(0));
+//!
+//! let ticket = LOCK.lock(&WORLD);
+//! // Here nobody else is.
+//! LOCK.unlock(&WORLD, ticket);
+//! ```
 
 mod busted;
 mod raw;

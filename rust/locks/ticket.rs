@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! The classic ticket lock.
 
@@ -12,25 +12,42 @@ use super::{RawLock, Word, World};
 /// | 1 | owned |
 /// | n + 1 | owned, n wait |
 ///
-/// Both words wrap; only their difference counts, which is at most the number
-/// of CPUs, or of threads where several run on one. (Read one after the other,
-/// while the lock changes hands, they may be further apart.)
+/// Both words wrap. Only their difference counts. It is at most the number of
+/// threads that want the lock at once. A reader that loads one word after the
+/// other may see a larger difference while the lock changes hands.
 ///
 /// # Promises
 ///
-/// Exclusion and FIFO admission: who takes the earlier ticket is served
-/// earlier. A waiter is bypassed by nobody.
+/// Exclusion, and FIFO admission: the earlier ticket is served earlier. No thread bypasses a
+/// waiter.
 ///
 /// # Cost
 ///
-/// Uncontended: one locked read-modify-write to acquire, one plain store to
-/// release. Every release invalidates the line in the cache of every waiter
-/// (global spinning).
+/// Uncontended: one locked read-modify-write to acquire, one plain store to release. Waiters spin
+/// globally: every release invalidates the line in the cache of each.
 ///
 /// # Source
 ///
 /// Dice and Kogan, "TWA: Ticket Locks Augmented with a Waiting Array",
 /// Listing 1.1, lines 3 to 16.
+///
+/// # Examples
+///
+/// ```
+/// # mod process { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/process/world.rs")); }
+/// # use process::{Cell, Process};
+/// use handover_locks::{RawLock, Ticket};
+///
+/// let world = Process::new();
+/// let lock = Ticket::new(Cell::new(0), Cell::new(0));
+///
+/// let first = lock.lock(&world);
+/// assert!(lock.try_lock(&world).is_none());
+/// lock.unlock(&world, first);
+///
+/// // The next ticket is served next.
+/// assert_eq!(lock.try_lock(&world), Some(first + 1));
+/// ```
 #[repr(C)]
 pub struct Ticket<C> {
     /// The next ticket to be given out.
@@ -42,17 +59,17 @@ pub struct Ticket<C> {
 impl<C> Ticket<C> {
     /// A lock over two words that hold the same value: free.
     ///
-    /// Takes words, not numbers, so that statics work where a world's word has
-    /// a const constructor, and the model checkers' where it has none. Any
-    /// first value will do; tests start near the wrap.
+    /// Takes words, not numbers. A world whose word has a const constructor can then have locks
+    /// in statics. A model checker's word has none. Any first value will do; tests start near the
+    /// wrap.
     pub const fn new(ticket: C, grant: C) -> Self {
         Self { ticket, grant }
     }
 }
 
 impl<C: Word> Ticket<C> {
-    /// Takes the next ticket. Relaxed: ticket RMWs synchronise with nobody;
-    /// the acquire is on the load of `grant`.
+    /// Takes the next ticket. Relaxed: ticket RMWs pair with nothing. The acquire is on the load
+    /// of `grant`.
     #[inline(always)]
     pub(super) fn draw(&self) -> u32 {
         self.ticket.fetch_inc_relaxed()
@@ -60,8 +77,8 @@ impl<C: Word> Ticket<C> {
 
     /// How many tickets are to be served before `ticket`.
     ///
-    /// Acquire, pairs with the release in [`Ticket::hand_over`]: zero means
-    /// that the caller owns the lock and sees what the last owner did.
+    /// Acquire, pairs with the release in [`Ticket::hand_over`]. On zero the caller owns the lock
+    /// and sees what the last owner did.
     #[inline(always)]
     pub(super) fn distance_acquire(&self, ticket: u32) -> u32 {
         ticket.wrapping_sub(self.grant.load_acquire())
@@ -96,11 +113,10 @@ impl<C: Word> Ticket<C> {
 
     /// Takes the next ticket if it would be served at once.
     ///
-    /// Acquire on the load of `grant`, pairs with the release in
-    /// [`Ticket::hand_over`]. `ticket` is never behind `grant`, so if `ticket`
-    /// equals the value read before, `grant` has not moved since: the lock is
-    /// free at the moment of the `cmpxchg`. (2^32 acquisitions between the
-    /// load and the `cmpxchg` would deceive it.)
+    /// Acquire on the load of `grant`, pairs with the release in [`Ticket::hand_over`]. `ticket`
+    /// is never behind `grant`. If `ticket` equals the value read before, `grant` has not moved
+    /// since. The lock is then free at the moment of the `cmpxchg`. Exactly 2^32 acquisitions
+    /// between the load and the `cmpxchg` would deceive it.
     #[inline(always)]
     pub(super) fn draw_if_free(&self) -> Option<u32> {
         let grant = self.grant.load_acquire();
@@ -113,11 +129,10 @@ impl<C: Word> Ticket<C> {
             .then_some(grant)
     }
 
-    /// The owner and those who wait, or zero.
+    /// The number of the owner and the waiters, or zero.
     ///
-    /// `grant` first, with acquire, which pairs with the release in
-    /// [`Ticket::hand_over`]: the ticket that was handed over was given out
-    /// before, so the difference cannot be negative.
+    /// `grant` is loaded first. Acquire, pairs with the release in [`Ticket::hand_over`]. A
+    /// ticket that was handed over was given out before, so the difference cannot be negative.
     #[inline(always)]
     pub(super) fn queue_length(&self) -> u32 {
         let grant = self.grant.load_acquire();

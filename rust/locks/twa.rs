@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! TWA: a ticket lock augmented with a waiting array.
 
@@ -7,8 +7,8 @@ use super::{RawLock, Ticket, Word, World};
 /// The slots of the waiting array, a power of two (the paper's `ArraySize`).
 pub const WAIT_ARRAY_SLOTS: u32 = 4096;
 
-/// A ticket lock whose waiters, but for the next `LONG_TERM_THRESHOLD`, wait on
-/// slots of an array that all locks of a world share.
+/// A ticket lock with a waiting array, which all locks of a world share. The next
+/// `LONG_TERM_THRESHOLD` waiters wait on `grant`, all others on slots of the array.
 ///
 /// The words and their states are those of [`Ticket`].
 ///
@@ -19,18 +19,37 @@ pub const WAIT_ARRAY_SLOTS: u32 = 4096;
 ///
 /// # Cost
 ///
-/// Uncontended: one locked read-modify-write to acquire; one plain store and
-/// one locked increment to release. A release invalidates the line of `grant`
-/// in the caches of at most `LONG_TERM_THRESHOLD` waiters, and of those that
-/// have read it since the last release: one that has just arrived or been
-/// notified; and, after the handover, one slot.
+/// Uncontended: one locked read-modify-write to acquire. One plain store and
+/// one locked increment to release.
+///
+/// A release invalidates the line of `grant` in the caches of at most `LONG_TERM_THRESHOLD`
+/// waiters. To them come the waiters that have read it since the last release. The latter have
+/// just arrived, or have just been notified. After the hand-over it invalidates one slot.
 ///
 /// # Source
 ///
 /// Dice and Kogan, "TWA: Ticket Locks Augmented with a Waiting Array",
-/// Listing 1.1, lines 20 to 71. The paper's slots have 64 bits, these have 32:
-/// a waiter misses a notification if exactly 2^32 of them hit its slot between
+/// Listing 1.1, lines 20 to 71. The paper's slots have 64 bits, these have 32.
+/// A waiter misses a notification if exactly 2^32 of them hit its slot between
 /// two looks of its own.
+///
+/// # Examples
+///
+/// ```
+/// # mod process { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/process/world.rs")); }
+/// # use process::{Cell, Process};
+/// use handover_locks::{RawLock, Twa};
+///
+/// // All locks of a world share its waiting array.
+/// let world = Process::new();
+/// let near = Twa::<Cell>::new(Cell::new(0), Cell::new(0));
+/// let long_term = Twa::<Cell, 0>::new(Cell::new(0), Cell::new(0));
+///
+/// let (a, b) = (near.lock(&world), long_term.lock(&world));
+/// assert!(near.try_lock(&world).is_none());
+/// near.unlock(&world, a);
+/// long_term.unlock(&world, b);
+/// ```
 #[repr(transparent)]
 pub struct Twa<C, const LONG_TERM_THRESHOLD: u32 = 1> {
     ticket: Ticket<C>,
@@ -47,9 +66,9 @@ impl<C, const LONG_TERM_THRESHOLD: u32> Twa<C, LONG_TERM_THRESHOLD> {
 
     /// The slot in which the holder of `ticket` waits, long term.
     ///
-    /// 127 is odd, so tickets of one lock reuse a slot only 4096 apart, also
-    /// across the wrap; neighbours lie in different 128-byte sectors. The
-    /// lock's address keeps locks with equal tickets apart.
+    /// 127 is odd, so tickets of one lock reuse a slot only 4096 apart, also across the wrap.
+    /// Neighbours lie in different 128-byte sectors. The lock's address keeps locks with equal
+    /// tickets apart.
     #[inline(always)]
     fn slot_index(&self, ticket: u32) -> u32 {
         let address = core::ptr::from_ref(self) as usize as u32;
@@ -70,12 +89,12 @@ impl<C: Word, const LONG_TERM_THRESHOLD: u32> Twa<C, LONG_TERM_THRESHOLD> {
 
     /// Lines 45 to 53: waits until `ticket` is near.
     ///
-    /// Every load of the slot is an acquire, and pairs with the notify's
-    /// release in `unlock`: whoever sees a notification sees the grant that was
-    /// stored before it. The slot is read before `grant` is read again, so a
-    /// grant that this look misses comes with a notification that the wait
-    /// below cannot miss. `grant` itself needs no ordering here; the waiter
-    /// acquires in `wait_for_grant`.
+    /// Every load of the slot is an acquire, and pairs with the notify's release in `unlock`. A
+    /// waiter that sees a notification sees the grant that was stored before it.
+    ///
+    /// The slot is read before `grant` is read again. A grant that this load misses comes with a
+    /// notification that the wait below cannot miss. `grant` itself needs no ordering here: the
+    /// waiter acquires in `wait_for_grant`.
     #[inline(always)]
     fn wait_long_term(&self, slot: &C, ticket: u32) {
         loop {

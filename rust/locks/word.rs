@@ -1,15 +1,27 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! What a world gives to a lock.
 
 /// A 32-bit cell shared between CPUs.
 ///
-/// The names carry the ordering, in the sense of C11 and of the kernel's
-/// memory model alike: *acquire* is `smp_load_acquire()`, *release* is
-/// `smp_store_release()` or a `_release` atomic, *relaxed* is `READ_ONCE()` or
-/// a `_relaxed` atomic. Nothing here is a full barrier.
+/// The names carry the ordering, in the sense of C11 and of the kernel's memory model alike.
+/// *Acquire* is `smp_load_acquire()`. *Release* is `smp_store_release()` or a `_release` atomic.
+/// *Relaxed* is `READ_ONCE()` or a `_relaxed` atomic. Nothing here is a full barrier.
 ///
 /// Arithmetic wraps.
+///
+/// # Examples
+///
+/// ```
+/// # mod process { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/process/world.rs")); }
+/// # use process::{Cell, Process};
+/// use handover_locks::Word;
+///
+/// let word = Cell::new(u32::MAX);
+/// assert_eq!(word.fetch_inc_relaxed(), u32::MAX);
+/// assert!(word.cmpxchg_relaxed(0, 5));
+/// assert_eq!(word.wait_acquire(|value| value == 5), 5);
+/// ```
 pub trait Word {
     /// Reads. Orders nothing.
     fn load_relaxed(&self) -> u32;
@@ -39,6 +51,19 @@ pub trait Word {
 }
 
 /// What a lock needs from its surroundings besides its own words.
+///
+/// # Examples
+///
+/// ```
+/// # mod process { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/process/world.rs")); }
+/// # use process::{Cell, Process};
+/// use handover_locks::{Word, World, WAIT_ARRAY_SLOTS};
+///
+/// let world = Process::new();
+/// let slot = world.slot(WAIT_ARRAY_SLOTS - 1);
+/// slot.inc_release();
+/// assert_eq!(slot.load_acquire(), 1);
+/// ```
 pub trait World {
     /// The cell.
     type Word: Word;

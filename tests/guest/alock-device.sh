@@ -1,21 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # alock-device.sh [TEST...] : ALock's tests that need a device (rust/alock/tests/device), on two
 # devices of one guest, each in a process of its own. /files holds their program, and in
 # LIST their names.
-# shellcheck source=tests/guest/tell.sh
-. /tell
-# One process has the devices of both nodes.
-rdma_mode=shared
+# shellcheck source=tests/guest/verdict.sh
+. /verdict
 # shellcheck source=tests/guest/rdma-net.sh
 . /rdma-net
-export ALOCK_DEVICES="rxe0 rxe1"
+device_tests
 
 run() {
-	said=$(timeout 400 /files/device --exact "$1" --nocapture 2>&1)
-	rc=$?
+	device_test device "$1" 400
 	echo "$said" | sed -n "s/^# /# $1: /p" >>/tmp/remarks
-	echo "$said" | grep -q "^test result: ok. 1 passed" && [ $rc -eq 0 ] && return 0
-	echo "exit $rc: $(echo "$said" | grep -m 3 -A 2 'panicked at')"
-	return 1
+	device_test_passed
 }
 
 # fails_without : a test that finds no device does not pass.

@@ -1,13 +1,12 @@
-# alock-lock.sh : ALock and its rivals on nodes of one guest: every section changes data,
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+# alock-lock.sh : ALock and its baselines on nodes of one guest: every section changes data,
 # and the end finds every change; and what becomes of the others when one is gone.
-# shellcheck source=tests/guest/tell.sh
-. /tell
+# shellcheck source=tests/guest/verdict.sh
+. /verdict
 # shellcheck source=tests/guest/rdma-net.sh
 . /rdma-net
 
-export MASTER_PORT=18550
-MASTER_ADDR=$(address 0)
-export MASTER_ADDR
+meet_at_node_0
 bench=/files/alock-bench
 
 # start NODES ARGUMENT... : a process a node; their ids in $pids, by rank.
@@ -17,7 +16,7 @@ start() {
 	pids=
 	i=0
 	while [ "$i" -lt "$WORLD_SIZE" ]; do
-		RANK=$i as_node $i $bench --looks 8 -d rxe$i -x 1 --out /tmp/out "$@" >/tmp/said-$i 2>/tmp/errors-$i &
+		RANK=$i as_node $i $bench --polls 8 -d rxe$i -x 1 --out /tmp/out "$@" >/tmp/said-$i 2>/tmp/errors-$i &
 		pids="$pids $!"
 		i=$((i + 1))
 	done
@@ -163,9 +162,17 @@ plugged_again() {
 	esac
 }
 
+# The litmus before the first point; rxe keeps the order.
+in_order() {
+	whole 2 --lock alock $few $short --check-ordering 2000 || return 1
+	for i in 0 1; do
+		grep -q "^node $i: 2000 writes came, of which [1-9][0-9]* were seen to come in order" /tmp/said-$i || { cat /tmp/said-$i; return 1; }
+	done
+}
+
 launched() {
 	mpirun --allow-run-as-root --oversubscribe -n 2 sh -c '. /rdma-net
-		in_node $OMPI_COMM_WORLD_RANK /files/alock-bench --looks 8 -d rxe$OMPI_COMM_WORLD_RANK -x 1 --out /tmp/out --threads 1 --locks 20 --locality 50 --rounds 1 --duration 300 --silence 30' \
+		in_node $OMPI_COMM_WORLD_RANK /files/alock-bench --polls 8 -d rxe$OMPI_COMM_WORLD_RANK -x 1 --out /tmp/out --threads 1 --locks 20 --locality 50 --rounds 1 --duration 300 --silence 30' \
 		>/tmp/said 2>&1 || { tail -n 3 /tmp/said; return 1; }
 	grep -q '^| 1 | 20 | 50 % | rdma_mcs |' /tmp/said
 }
@@ -194,10 +201,14 @@ verdict "2 nodes, 2 threads, every kind and locality: no update is lost" every 2
 verdict "its tables and figures are drawn again" redrawn
 verdict "2 nodes, budgets of 1" whole 2 --lock alock --threads 2 --locks 2 --locality 50 --local-budget 1 --remote-budget 1 $short
 verdict "a lock that excludes nobody loses updates at every locality, and is found out" found_out 2
+verdict "writes between two nodes come in order" in_order
+verdict "packets of another class, level and hop limit get there" whole 2 --lock alock $few $short --traffic-class 106 --service-level 3 --hop-limit 9
 verdict "mpirun starts it" launched
 verdict "a device that is not there is refused" refuses 'rxe0' -d rxe9 --locality 100
 verdict "an address that is not there is refused" refuses '77' -d rxe0 -x 77 --locality 100
 verdict "a port of the device that is not there is refused" refuses '--ib-port 2: ' -d rxe0 -i 2 --locality 100
+verdict "a service level that there is not is refused" refuses "'16' for '--service-level" -d rxe0 --service-level 16 --locality 100
+verdict "a partition key that the port has not is refused" refuses '--pkey-index 7: ' -d rxe0 --pkey-index 7 --locality 100
 verdict "one node alone has no remote locks" refuses 'locality' -d rxe0 --locality 85
 verdict "where nothing can be written nothing is run" refuses 'cannot write to /proc/out' -d rxe0 --locality 100 --out /proc/out
 verdict "nothing to draw is said" refuses 'no run.json and no raw.csv in /files' --draw /files

@@ -1,32 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # alock-mutants.sh : of each mutant in /files/LIST (its program, a test, whether it may hang by it), whether that test finds
 # it; before that, that the program `control`, of the crates as they are, passes all of these tests.
-# shellcheck source=tests/guest/tell.sh
-. /tell
-rdma_mode=shared
+# shellcheck source=tests/guest/verdict.sh
+. /verdict
 # shellcheck source=tests/guest/rdma-net.sh
 . /rdma-net
-export ALOCK_DEVICES="rxe0 rxe1"
-
-# run PROGRAM TEST SECONDS
-run() {
-	said=$(timeout "$3" "/files/$1" --exact "$2" --nocapture 2>&1)
-	rc=$?
-}
+device_tests
 
 passes() {
 	from=$(uptime_s)
-	run control "$1" 150
+	device_test control "$1" 150
 	# Whoever takes four times as long hangs.
 	took=$((4 * ($(uptime_s) - from)))
 	echo "$1 $((took > 40 ? took : 40))" >>/tmp/patience
-	echo "$said" | grep -q "^test result: ok. 1 passed" && [ $rc -eq 0 ] && return 0
-	echo "exit $rc: $(echo "$said" | grep -m 3 -A 2 'panicked at')"
-	return 1
+	device_test_passed
 }
 
 # is_caught NAME TEST HANGS
 is_caught() {
-	run "$1" "$2" "$(awk -v test="$2" '$1 == test { print $2 }' /tmp/patience)"
+	device_test "$1" "$2" "$(awk -v test="$2" '$1 == test { print $2 }' /tmp/patience)"
 	# A test that failed, and not a program that could not begin.
 	[ $rc -eq 101 ] && echo "$said" | grep -q "panicked at" && return 0
 	[ $rc -eq 143 ] && [ "$3" = yes ] && return 0

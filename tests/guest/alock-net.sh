@@ -1,7 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # alock-net.sh exclusive|shared : soft-RoCE between network namespaces of one guest: what
 # ALock's tests stand on. With `shared`, the connection manager too (see rdma-net.sh).
-# shellcheck source=tests/guest/tell.sh
-. /tell
+# shellcheck source=tests/guest/verdict.sh
+. /verdict
 rdma_mode=$1
 # shellcheck source=tests/guest/rdma-net.sh
 . /rdma-net

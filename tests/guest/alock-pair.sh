@@ -1,7 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # alock-pair.sh I : one of two guests, node I: a CAS of guest 1 on guest 0's memory, then
-# ALock and its rivals.
-# shellcheck source=tests/guest/tell.sh
-. /tell
+# ALock and its baselines.
+# shellcheck source=tests/guest/verdict.sh
+. /verdict
 # shellcheck source=tests/guest/rdma-net.sh
 . /rdma-net
 I=$1
@@ -20,7 +21,7 @@ cas() { poll 60 test_cas || { tail -n 3 /tmp/said; return 1; }; }
 bench() {
 	export RANK=$I WORLD_SIZE=2 MASTER_PORT=$1
 	shift
-	MASTER_ADDR=$(address 0) timeout 100 /files/alock-bench -d "rxe$I" -x 1 --looks 8 --out /tmp/out \
+	MASTER_ADDR=$(address 0) timeout 100 /files/alock-bench -d "rxe$I" -x 1 --polls 8 --out /tmp/out \
 		--threads 2 --locality 50 --rounds 1 --duration 300 --silence 30 "$@" >/tmp/said 2>&1
 }
 locks() {
@@ -40,7 +41,7 @@ verdict "a guest as a node" rdma_guest "$I"
 verdict "two guests reach each other" reaches_other
 verdict "CAS across guests" cas
 cas=$(awk '$1 == 8 && $2 == 200 { print "# CAS across guests: median " $5 " us, least " $3 " us (200 times)" }' /tmp/said)
-verdict "ALock and its rivals across guests: no update is lost" locks
+verdict "ALock and its baselines across guests: no update is lost" locks
 verdict "across guests, too, a lock that excludes nobody is found out" found_out
 [ -z "$cas" ] || echo "$cas"
 finish

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # The KUnit suites in the guest: they run as the module is loaded. The kernel's
 # log since then becomes the file 'log'.
 dmesg -c >/dev/null

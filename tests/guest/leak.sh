@@ -1,7 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # Nothing that the module allocated is left behind: the kernel's kmemleak looks,
 # after experiments that ended, that were stopped and that were removed.
-# shellcheck source=tests/guest/tell.sh
-. /tell
+# shellcheck source=tests/guest/verdict.sh
+. /verdict
 leak=/sys/kernel/debug/kmemleak
 
 # What nobody refers to, and how many there are. An object must be some seconds old

@@ -1,8 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # mutant.sh LOCKS RUNS CHECK... : each check alone on LOCKS, up to RUNS runs of a
 # second. As soon as one finds the bug that was planted: exit 10 if the lock hangs,
 # 0 if it does not. Exit 3 if none finds it.
-# shellcheck source=tests/guest/tell.sh
-. /tell
+# shellcheck source=tests/guest/verdict.sh
+. /verdict
 locks=$1 runs=$2
 shift 2
 

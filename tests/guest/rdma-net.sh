@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # Sourced by the guest's jobs and by what they start (it comes to /rdma-net): nodes with
 # soft-RoCE. Node I is the network namespace nI: its end of a veth is eth0, with the
 # address 10.77.0.(I+1), its device rxeI, the GID of that address the one of index 1.
@@ -37,6 +38,12 @@ as_node() {
 
 address() { echo "10.77.0.$(($1 + 1))"; }
 gid() { printf '0000:0000:0000:0000:0000:ffff:0a4d:%04x\n' $(($1 + 1)); }
+
+# meet_at_node_0 : what is started from here on, alock-bench of every rank, finds rank 0 at node 0.
+meet_at_node_0() {
+	MASTER_PORT=18550 MASTER_ADDR=$(address 0)
+	export MASTER_PORT MASTER_ADDR
+}
 
 # gid_index I : the index of node I's GID that holds its IPv4 address; fails without.
 gid_index() {
@@ -114,4 +121,23 @@ forwards() { poll 10 grep -qx 3 "/sys/class/net/port$1/brport/state"; }
 cut() { ip link set "port$1" down; }
 mend() {
 	ip link set "port$1" up && forwards "$1"
+}
+
+# device_tests : the tests that need a device follow; one process has the devices of both nodes.
+device_tests() {
+	rdma_mode=shared
+	export ALOCK_DEVICES="rxe0 rxe1"
+}
+
+# device_test PROGRAM TEST SECONDS : what the test said, in $said, and its exit, in $rc.
+device_test() {
+	said=$(timeout "$3" "/files/$1" --exact "$2" --nocapture 2>&1)
+	rc=$?
+}
+
+# device_test_passed : that one did; else why not.
+device_test_passed() {
+	echo "$said" | grep -q "^test result: ok. 1 passed" && [ $rc -eq 0 ] && return 0
+	echo "exit $rc: $(echo "$said" | grep -m 3 -A 2 'panicked at')"
+	return 1
 }

@@ -1,7 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # rlock's tests on this guest's kernel and CPUs, each in a process of its own. /files
 # holds their programs, and in LIST a line 'PROGRAM TEST' for each.
-# shellcheck source=tests/guest/tell.sh
-. /tell
+# shellcheck source=tests/guest/verdict.sh
+. /verdict
 # Emulated CPUs, and fewer than it looks: everything takes its time.
 export RLOCK_STRESS_MS=600
 

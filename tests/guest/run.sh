@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # One experiment in the guest: run.sh SECONDS PARAMETER...
 # Prints status as it goes on, then the results, the table and the facts.
 limit=$1
@@ -22,10 +23,12 @@ failed=$(awk -F, 'NR > 1 && $8 != 0' results | wc -l)
 runs=$(sed -n 's/^runs: //p' status)
 state=$(sed -n 's/^state: //p' status)
 cd /
-if [ "$state" = done ]; then
+case $state in
+done | failed*)
 	rmmod handover || exit 3
 	[ ! -e /sys/kernel/debug/handover ] || { echo "debugfs entries are left"; exit 4; }
-fi
+	;;
+esac
 [ "$failed" -eq 0 ] || exit 5
 # An experiment that was given up has rows without failures, or none.
 [ "$state" = done ] && [ "${runs% of *}" = "${runs#* of }" ] || { echo "state: $state, runs: $runs"; exit 6; }

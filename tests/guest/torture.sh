@@ -1,13 +1,15 @@
-# Every lock under every check; busted is found. Arguments: "LOCK ..." WRITERS.
-# shellcheck source=tests/guest/tell.sh
-. /tell
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+# Every lock under every check; busted is found.
+only=${1:-}
+# shellcheck source=tests/guest/verdict.sh
+. /verdict
 
 # experiment SECONDS WORD... : load, run to the end, keep results, unload.
 experiment() {
 	limit=$1
 	shift
 	insmod /handover.ko stat_interval=0 "$@" || return 1
-	await '[dh]' "$limit" || return 1
+	await '[dhf]' "$limit" || return 1
 	cp $debug/results /tmp/results
 	rmmod handover
 }
@@ -16,6 +18,16 @@ rows() { tail -n +2 /tmp/results | wc -l; }
 failing() { awk -F, 'NR > 1 && $8 != 0' /tmp/results | wc -l; }
 idle() { awk -F, 'NR > 1 && $6 == 0' /tmp/results | wc -l; }
 
+# Every run of a lock with tickets began before the wrap of 2^32 and went past it; the log says from where.
+wrapped() {
+	paste -d' ' /tmp/first /tmp/sum | awk '$1 == "-" { next }
+		$1 + $2 < 4294967296 || $1 >= 4294967296 { print "from " $1 " by " $2; bad = 1 }
+		END { exit bad }' || return 1
+	for first in $(grep -v '^-' /tmp/first); do
+		dmesg | grep -q "handover: .*-torture: Writes: .*, first ticket $first)" || { echo "no $first in the log"; return 1; }
+	done
+}
+
 # All writers of each lock acquire, nothing fails, and every run has a row. (Eight writers on
 # four CPUs get there within a second unless the host stands still: only for that, up to three
 # times. Nothing may fail in any.)
@@ -23,10 +35,22 @@ clean() {
 	for _ in 1 2 3; do
 		experiment 60 torture_type="$1" nwriters_stress=1,2,4,8 duration=1 runs=1 || return 1
 		[ "$(rows)" -eq 4 ] && [ "$(failing)" -eq 0 ] || break
-		[ "$(idle)" -ne 0 ] || return 0
+		[ "$(idle)" -ne 0 ] || {
+			column first_ticket /tmp/results >/tmp/first
+			column acquisitions /tmp/results >/tmp/sum
+			case $1 in twa | ticket) ! grep -q '^-' /tmp/first || { cat /tmp/results; return 1; } ;; esac
+			wrapped
+			return
+		}
 	done
 	cat /tmp/results
 	return 1
+}
+
+# Each run draws its own.
+drawn() {
+	experiment 90 torture_type=ticket nwriters_stress=16 duration=1 runs=4 seed=3 || return 1
+	[ "$(column first_ticket /tmp/results | sort -u | wc -l)" -gt 1 ] || { cat /tmp/results; return 1; }
 }
 
 # busted, with the checks $1 alone, fails in $2 of $2 runs; by the columns $3.
@@ -66,6 +90,7 @@ best() {
 for lock in twa ticket spin_lock raw_spin_lock; do
 	verdict "torture $lock" clean $lock
 done
+verdict "each run draws its first ticket" drawn
 verdict "busted is found in 20 of 20 runs" found all 20 8
 verdict "busted is found by owner alone" found owner 3 9
 verdict "busted is found by counter alone" found counter 3 10

@@ -1,13 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! Runs that never were, for tests.
 
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use alock::lock::Budgets;
 use clap::Parser;
 
 use crate::point::{histogram, Found, Lock, Point, Set, Worked};
-use crate::record::{About, Key, Merged, Record, Run};
+use crate::record::{key_of, About, Merged, Record, Run};
 
 #[derive(Parser)]
 struct Options {
@@ -74,12 +77,31 @@ pub(crate) fn record(nodes: &[u16], arguments: &str) -> Record {
         for (round, point) in set.points(nodes).unwrap() {
             let found = found(&point, round);
             runs.push(Run::new(round, &point, &found));
-            merged.add(Key::of(&point), &found);
+            merged.add(key_of(&point), &found);
         }
     }
     Record {
         about: Some(About::new("rxe0", 8, &set, Some("1 < 2 & \"so on\""))),
         runs,
         points: merged.finish(),
+    }
+}
+
+/// A folder of a test's own, gone with it.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(test: &str) -> Self {
+        let dir = format!("alock-bench-{}-{test}", std::process::id());
+        let dir = std::env::temp_dir().join(dir);
+        std::fs::create_dir_all(&dir).unwrap();
+        Self(dir)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Best effort: it is in the folder for what may go.
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,16 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! Which node this is, from the options or from what a launcher set.
 
 use std::env;
 
 /// Where a process stands in its cluster.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Membership {
     pub(crate) rank: u16,
     pub(crate) size: u16,
     pub(crate) address: String,
 }
 
-/// Rank 0's, if nobody names another.
+/// Rank 0's, if no other is named.
 const PORT: u16 = 18550;
 
 /// What launchers set, in the order of preference: torchrun and Kubernetes' operators,
@@ -69,22 +71,22 @@ fn host_and_port(text: &str) -> Option<(&str, Option<u16>)> {
     (!host.is_empty() && whole).then_some((host, port))
 }
 
-pub(crate) fn place(
+pub(crate) fn membership(
     rank: Option<u16>,
     size: Option<u16>,
     address: Option<&str>,
     port: Option<u16>,
-) -> Result<Place, String> {
-    place_by(rank, size, address, port, &|name| env::var(name).ok())
+) -> Result<Membership, String> {
+    membership_by(rank, size, address, port, &|name| env::var(name).ok())
 }
 
-fn place_by(
+fn membership_by(
     rank: Option<u16>,
     size: Option<u16>,
     address: Option<&str>,
     port: Option<u16>,
     get: &impl Fn(&str) -> Option<String>,
-) -> Result<Place, String> {
+) -> Result<Membership, String> {
     let rank = match rank {
         Some(rank) => Some(rank),
         None => number("rank", &RANKS, get)?,
@@ -134,7 +136,7 @@ fn place_by(
         }
         (None, None, None) => PORT,
     };
-    Ok(Place {
+    Ok(Membership {
         rank,
         size,
         address: format!("{host}:{port}"),
@@ -146,7 +148,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    fn with(set: &[(&str, &str)], rank: Option<u16>) -> Result<Place, String> {
+    fn with(set: &[(&str, &str)], rank: Option<u16>) -> Result<Membership, String> {
         by(set, rank, None, None)
     }
 
@@ -155,8 +157,8 @@ mod tests {
         rank: Option<u16>,
         address: Option<&str>,
         port: Option<u16>,
-    ) -> Result<Place, String> {
-        place_by(rank, None, address, port, &|name| {
+    ) -> Result<Membership, String> {
+        membership_by(rank, None, address, port, &|name| {
             let found = set.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
         })
@@ -184,7 +186,7 @@ mod tests {
             let it = with(&[(rank, "1"), (size, "3"), ("MASTER_ADDR", "a")], None).unwrap();
             assert_eq!(
                 it,
-                Place {
+                Membership {
                     rank: 1,
                     size: 3,
                     address: "a:18550".into()
@@ -201,7 +203,7 @@ mod tests {
         let it = with(&set, Some(2)).unwrap();
         assert_eq!(
             it,
-            Place {
+            Membership {
                 rank: 2,
                 size: 3,
                 address: "a:7".into()

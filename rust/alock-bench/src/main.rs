@@ -1,16 +1,15 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! `alock-bench`: ALock beside locks that need loopback, on the nodes of a cluster.
 //!
 //! Every node runs it. Each critical section changes a word that the lock protects; the end
 //! checks that none was lost.
 
+mod drawing;
 #[cfg(test)]
 mod example;
-mod figures;
-mod files;
 mod launch;
-mod medians;
+mod network;
 mod point;
 mod progress;
 mod record;
@@ -30,7 +29,8 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 
-use launch::Place;
+use launch::Membership;
+use network::{named, Network};
 use point::Set;
 use progress::Progress;
 use record::About;
@@ -38,13 +38,14 @@ use report::Report;
 
 /// ALock beside locks that need loopback, on the nodes of a cluster.
 ///
-/// Start one a node, by mpirun, srun or hand; each finds its rank, the number of nodes and
-/// the address of rank 0 in its options or in what the launcher set. Options that say what is
-/// run are to be the same on all nodes. Each waits 60 s for the others to come. With --device
-/// sim one process simulates all nodes, in virtual time; then --nodes is 5,10,20 unless it is
-/// given, --threads 1,2,4,8,12, --locality 85,90,95,100, --duration 5 and --rounds 3.
+/// Start one process on each node, by mpirun, srun or hand. A process reads its rank, the number
+/// of nodes and rank 0's address from its options, else from the launcher's variables. Give all
+/// nodes the same options. Only -d, -i and -x may differ. A process waits 60 s for the others.
 ///
-/// docs/using.md of the source has the files' columns.
+/// With --device sim one process simulates all nodes, in virtual time. The defaults are then
+/// --nodes 5,10,20, --threads 1,2,4,8,12, --locality 85,90,95,100, --duration 5 and --rounds 3.
+///
+/// docs/alock.md of the source has the files' columns.
 #[derive(Debug, Parser)]
 #[command(version, about, long_about, after_long_help = AFTER)]
 struct Options {
@@ -52,49 +53,49 @@ struct Options {
     /// PMIX_RANK, PMI_RANK and SLURM_PROCID]
     #[arg(long)]
     rank: Option<u16>,
-    /// How many nodes, which is how many processes, there are; of simulated ones --nodes
+    /// The number of nodes, one process each. Simulated clusters take --nodes
     /// [default: the first that is set of WORLD_SIZE, OMPI_COMM_WORLD_SIZE, PMI_SIZE and
     /// SLURM_NTASKS]
     #[arg(long)]
     size: Option<u16>,
-    /// Where rank 0 listens, HOST or HOST:PORT. On rank 0, too, HOST is to resolve to the address
-    /// by which the others reach it [default: MASTER_ADDR; one node alone needs none]
+    /// Where rank 0 listens, HOST or HOST:PORT. On rank 0, too, HOST must resolve to the address
+    /// by which the others reach it [default: MASTER_ADDR; a single node needs none]
     #[arg(long)]
     rendezvous: Option<String>,
     /// The TCP port there, if --rendezvous has none [default: MASTER_PORT, or 18550]
     #[arg(short, long, value_parser = launch::tcp_port)]
     port: Option<u16>,
-    /// With --device sim: how many nodes the simulated clusters have, one after the other
-    /// [default: 5,10,20]. With a real device only a check: --size, or what the launcher set,
-    /// must say the same
+    /// With --device sim: the sizes of the simulated clusters, one after the other [default:
+    /// 5,10,20]. With a real device: the size that --size or the launcher must give
     #[arg(long, value_delimiter = ',')]
     nodes: Vec<u16>,
-    /// The RDMA device, or sim for a simulated cluster [default: the first]
+    /// The RDMA device, or sim for a simulated cluster [default: the first whose
+    /// port is up]
     #[arg(short, long)]
     device: Option<String>,
-    /// The index of the device's address [default: the first of IPv4 and RoCE v2]
-    #[arg(short = 'x', long)]
-    gid_index: Option<u8>,
-    /// The device's port
-    #[arg(short, long, default_value_t = 1, value_parser = launch::ib_port)]
-    ib_port: u8,
+    #[command(flatten)]
+    network: Network,
     #[command(flatten)]
     set: Set,
-    /// How often a waiting thread looks before it lets others run: fewer where the device is
-    /// software, whose threads need the CPUs, too
+    /// The polls of a waiting thread before it lets others run. A software device needs fewer,
+    /// for example 8: its threads share the CPUs
     #[arg(long, default_value_t = 64)]
-    looks: u32,
-    /// After so many seconds of silence a node counts as lost
+    polls: u32,
+    /// Seconds without a message until a node counts as lost
     #[arg(long, default_value_t = 10)]
     silence: u64,
+    /// Writes from each node to the next before the first point, whose order the next one's CPU
+    /// checks. A fault ends the run. 0: no check. Give all nodes the same number
+    #[arg(long, value_name = "ROUNDS", default_value_t = 0)]
+    check_ordering: u64,
     /// Rank 0 writes raw.csv, run.json, tables and figures there
     #[arg(long, default_value = ".")]
     out: PathBuf,
-    /// Printed below every figure: what the reader must know of the machine
+    /// A line below every figure: what the reader must know of the machine
     #[arg(long)]
     remark: Option<String>,
-    /// Runs nothing: writes the tables and figures of DIR/run.json, or as much as
-    /// DIR/raw.csv has, to DIR. Of the other options --remark alone counts
+    /// Draws the tables and figures of DIR/run.json again, and runs nothing. Without run.json it
+    /// uses DIR/raw.csv. Only --remark has an effect beside it
     #[arg(long, value_name = "DIR")]
     draw: Option<PathBuf>,
     // The last: its heading would be that of what follows.
@@ -105,8 +106,8 @@ struct Options {
 type Failure = Box<dyn std::error::Error>;
 
 /// At the end of the long help.
-const AFTER: &str = "Exit status: 0; 2 for options that it does not know; 3 where a node, or the \
-link to one, was lost; 1 for all else.";
+const AFTER: &str = "Exit status: 0 for success; 2 for an unknown option; 3 for a lost node or \
+link; 1 for any other error.";
 
 /// Without a device: all nodes in this process.
 fn simulate(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
@@ -116,20 +117,23 @@ fn simulate(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
         (options.size.is_some(), "--size"),
         (options.rendezvous.is_some(), "--rendezvous"),
         (options.port.is_some(), "--port"),
-        (options.gid_index.is_some(), "--gid-index"),
-        (chosen("ib_port"), "--ib-port"),
-        (chosen("looks"), "--looks"),
+        (chosen("polls"), "--polls"),
+        (chosen("check_ordering"), "--check-ordering"),
     ] {
         if is {
             return Err(format!("{name} is not for --device sim: it is one process").into());
         }
     }
+    if let Some(name) = Network::NAMES.into_iter().find(|name| chosen(name)) {
+        let name = name.replace('_', "-");
+        return Err(format!("--{name} is not for --device sim: it has no device").into());
+    }
     let (set, points) = sim::points(&options.set, &options.nodes, chosen)?;
-    let model = options.sim.model()?;
+    let costs = options.sim.costs()?;
     let about = About::new(sim::NAME, 0, &set, options.remark.as_deref());
     let mut report = Report::new(&options.out, about)?;
     let mut progress = Progress::new(points.len());
-    sim::write_model(&model, &options.out)?;
+    sim::write_costs(&costs, &options.out)?;
     sim::run_all(
         &points,
         &options.sim,
@@ -141,21 +145,8 @@ fn simulate(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
         },
     )?;
     drop(progress);
-    print!("{}{}", report.finish()?, sim::small_print(&model));
+    print!("{}{}", report.finish()?, sim::small_print(&costs));
     Ok(())
-}
-
-/// The option by its name here: `--port` is another.
-fn named(error: nic::Error) -> Failure {
-    match error {
-        nic::Error::OutOfRange {
-            option: "port",
-            value,
-            least,
-            most,
-        } => format!("--ib-port {value}: the device's ports are {least} to {most}").into(),
-        other => other.into(),
-    }
 }
 
 fn run(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
@@ -170,11 +161,11 @@ fn run(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
     if let Some(name) = options.sim.given() {
         return Err(format!("{name} is for --device sim").into());
     }
-    let Place {
+    let Membership {
         rank,
         size,
         address,
-    } = launch::place(
+    } = launch::membership(
         options.rank,
         options.size,
         options.rendezvous.as_deref(),
@@ -186,17 +177,20 @@ fn run(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
     let silence = Duration::from_secs(options.silence.max(1));
     let rendezvous = Rendezvous::join(&address, rank, size, Duration::from_secs(60), silence)?;
     let rendezvous = Arc::new(rendezvous);
-    let nic = nic::Options {
-        device: options.device.clone(),
-        gid_index: options.gid_index,
-        port: options.ib_port,
-        ..nic::Options::default()
-    };
+    let nic = options.network.options(options.device.as_deref());
     let points = options.set.points(size)?;
-    let device = nic::Nic::open(&nic).map_err(named)?.name().to_owned();
+    let opened = nic::Nic::open(&nic).map_err(named)?;
+    opened.writes().map_err(named)?;
+    let device = opened.name().to_owned();
+    drop(opened);
+    if options.check_ordering > 0 {
+        let rounds = options.check_ordering;
+        let seen = verbs::check_ordering(&rendezvous, &nic, options.polls, rounds)?;
+        println!("node {rank}: {rounds} writes came, of which {seen} were seen to come in order");
+    }
     let mut report = None;
     if rank == 0 {
-        let about = About::new(&device, options.looks, &options.set, remark);
+        let about = About::new(&device, options.polls, &options.set, remark);
         report = Some(Report::new(&options.out, about)?);
     }
     let mut progress = Progress::new(points.len());
@@ -205,7 +199,7 @@ fn run(options: &Options, matches: &ArgMatches) -> Result<(), Failure> {
             point,
             &rendezvous,
             &nic,
-            options.looks,
+            options.polls,
             seeds::of_round(options.set.seed, *round),
         )?;
         if let Some(report) = &mut report {

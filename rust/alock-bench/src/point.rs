@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! Points: so many threads, locks and so on, for a while; and what one showed, whichever
 //! the device.
 
@@ -5,39 +7,11 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use alock::lock::Budgets;
-use clap::{Args, ValueEnum};
+use clap::Args;
+pub(crate) use figures::alock::Lock;
 use hdrhistogram::Histogram;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
-
-/// A kind of lock, as it is called in options and tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
-#[value(rename_all = "snake_case")]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Lock {
-    Alock,
-    RdmaSpin,
-    RdmaMcs,
-    /// Excludes nobody; to see that the end's check finds that
-    Busted,
-}
-
-impl Lock {
-    /// As it is called in options and tables.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Alock => "alock",
-            Self::RdmaSpin => "rdma_spin",
-            Self::RdmaMcs => "rdma_mcs",
-            Self::Busted => "busted",
-        }
-    }
-
-    /// Whether budgets mean anything to it.
-    pub(crate) fn has_budgets(self) -> bool {
-        self == Self::Alock
-    }
-}
 
 /// What is measured: every combination, in rounds.
 #[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
@@ -49,7 +23,7 @@ pub(crate) struct Set {
     /// Threads a node
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2])]
     threads: Vec<u16>,
-    /// Locks of all nodes (rounded up to as many on each)
+    /// Locks of all nodes, rounded up to as many on each
     #[arg(long, value_delimiter = ',', default_values_t = [20, 100, 1000])]
     locks: Vec<u32>,
     /// How much of the operations are on the own node's locks, in percent
@@ -62,24 +36,24 @@ pub(crate) struct Set {
     /// How often the remote cohort may enter while the local one waits
     #[arg(long, value_delimiter = ',', default_values = ["20"])]
     remote_budget: Vec<NonZeroU32>,
-    /// How long each run lasts, in ms
+    /// The length of each run, in ms
     #[arg(long, default_value_t = 500)]
     duration: u64,
-    /// How long a thread waits between two operations, in ns
+    /// The time that a thread waits between two operations, in ns
     #[arg(long, default_value_t = 0)]
     think: u64,
-    /// How long it stays under the lock, in ns, besides the change
+    /// The time that a thread holds the lock, in ns, besides the change
     #[arg(long, default_value_t = 0)]
     hold: u64,
-    /// Only the threads of so many nodes work, from rank 0 on; the others' memory serves
+    /// The number of nodes whose threads work, from rank 0 on. The others only lend their memory
     /// [default: all]
     #[arg(long)]
     at_work: Option<u16>,
-    /// How often every combination is run; each round begins with another lock
+    /// The rounds: every combination runs once in each. Each round begins with another lock
     #[arg(long, default_value_t = 5)]
     rounds: u64,
-    /// Seed of the threads' choice of locks; the same seed is the same choices, other ones in
-    /// each round
+    /// The seed of the threads' choices of locks. The same seed gives the same choices; each
+    /// round has its own
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }
@@ -294,7 +268,7 @@ mod tests {
     use crate::example::set;
 
     #[test]
-    fn every_pair_of_budgets_is_a_series_and_rivals_run_once() {
+    fn every_pair_of_budgets_is_a_series_and_baselines_run_once() {
         let set = set(
             "--threads 1 --locks 20 --locality 85 --rounds 2 --local-budget 5,7 --remote-budget 5,20",
         );

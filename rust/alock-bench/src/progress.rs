@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! How far a run is.
 
 use std::io::{IsTerminal as _, Write as _};
@@ -16,8 +18,8 @@ pub(crate) struct Progress {
     last: Option<Duration>,
 }
 
-/// Whether somebody looks who sees a line rewritten: a serial line, as a guest's, is a
-/// terminal too, but has no width.
+/// Whether the output shows a rewritten line. A serial line, as a guest's, is a terminal
+/// too, but has no width.
 fn has_width() -> bool {
     // SAFETY: zeroes are such a size.
     let mut size: libc::winsize = unsafe { std::mem::zeroed() };

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! What a run of the program was and showed, as `run.json` has it.
 
 #[cfg(test)]
@@ -8,10 +10,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use figures::alock::Table;
+pub(crate) use figures::alock::{Key, Row};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::point::{Found, Lock, Point, Set};
+use crate::point::{Found, Point, Set};
 
 /// Of `run.json`. Another number means another meaning of what is in it.
 const FORMAT: u32 = 1;
@@ -29,119 +33,61 @@ pub(crate) struct About {
     /// That rank 0 could run on.
     pub(crate) cpus: usize,
     /// Of a waiting thread before it lets others run; 0 in simulation.
-    pub(crate) looks: u32,
+    #[serde(alias = "looks")]
+    pub(crate) polls: u32,
     pub(crate) set: Set,
     /// Whoever ran it wants it below every figure.
     pub(crate) remark: Option<String>,
 }
 
 impl About {
-    pub(crate) fn new(device: &str, looks: u32, set: &Set, remark: Option<&str>) -> Self {
+    pub(crate) fn new(device: &str, polls: u32, set: &Set, remark: Option<&str>) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
             device: device.into(),
             cpus: std::thread::available_parallelism().map_or(0, usize::from),
-            looks,
+            polls,
             set: set.clone(),
             remark: remark.map(Into::into),
         }
     }
 }
 
-/// A point and a lock, in the order of the tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Key {
-    pub(crate) nodes: u16,
-    pub(crate) threads: u16,
-    pub(crate) locks: u32,
-    pub(crate) locality: u8,
-    pub(crate) lock: Lock,
-    /// Of a lock that has some.
-    pub(crate) local_budget: Option<u32>,
-    pub(crate) remote_budget: Option<u32>,
-}
-
-impl Key {
-    pub(crate) fn of(point: &Point) -> Self {
-        let budgets = point.lock.has_budgets().then_some(point.budgets);
-        Self {
-            nodes: point.nodes,
-            threads: point.threads,
-            locks: point.locks,
-            locality: point.locality,
-            lock: point.lock,
-            local_budget: budgets.map(|it| it.local.get()),
-            remote_budget: budgets.map(|it| it.remote.get()),
-        }
-    }
-
-    /// The lock's budgets, local and remote.
-    pub(crate) fn budgets(&self) -> Option<(u32, u32)> {
-        self.local_budget.zip(self.remote_budget)
+/// Where a point stands in the tables.
+pub(crate) fn key_of(point: &Point) -> Key {
+    let budgets = point.lock.has_budgets().then_some(point.budgets);
+    Key {
+        nodes: point.nodes,
+        threads: point.threads,
+        locks: point.locks,
+        locality: point.locality,
+        lock: point.lock,
+        local_budget: budgets.map(|it| it.local.get()),
+        remote_budget: budgets.map(|it| it.remote.get()),
     }
 }
 
-/// A point in a round: a row of `raw.csv`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Row {
-    pub(crate) round: u64,
-    pub(crate) lock: Lock,
-    pub(crate) nodes: u16,
-    pub(crate) threads: u16,
-    pub(crate) locks: u32,
-    pub(crate) locality: u8,
-    pub(crate) operations: u64,
-    pub(crate) seconds: f64,
-    pub(crate) throughput: f64,
-    pub(crate) p50_ns: u64,
-    pub(crate) p99_ns: u64,
-    pub(crate) work_requests: u64,
-    /// Of all nodes.
-    pub(crate) queue_pairs: u64,
-    pub(crate) least_of_a_thread: u64,
-    pub(crate) most_of_a_thread: u64,
-    /// Tables of before there were lists of budgets have none.
-    #[serde(default)]
-    pub(crate) local_budget: Option<u32>,
-    #[serde(default)]
-    pub(crate) remote_budget: Option<u32>,
-}
-
-impl Row {
-    fn new(round: u64, key: Key, found: &Found) -> Self {
-        let latency = found.latency();
-        let by_thread = || found.threads.iter().map(|it| it.operations);
-        Self {
-            round,
-            lock: key.lock,
-            nodes: key.nodes,
-            threads: key.threads,
-            locks: key.locks,
-            locality: key.locality,
-            operations: found.operations(),
-            seconds: found.seconds(),
-            throughput: found.throughput(),
-            p50_ns: latency.value_at_quantile(0.5),
-            p99_ns: latency.value_at_quantile(0.99),
-            work_requests: found.work_requests(),
-            queue_pairs: found.queue_pairs(),
-            least_of_a_thread: by_thread().min().unwrap_or(0),
-            most_of_a_thread: by_thread().max().unwrap_or(0),
-            local_budget: key.local_budget,
-            remote_budget: key.remote_budget,
-        }
-    }
-
-    pub(crate) fn key(&self) -> Key {
-        Key {
-            nodes: self.nodes,
-            threads: self.threads,
-            locks: self.locks,
-            locality: self.locality,
-            lock: self.lock,
-            local_budget: self.local_budget,
-            remote_budget: self.remote_budget,
-        }
+fn row(round: u64, key: Key, found: &Found) -> Row {
+    let latency = found.latency();
+    let by_thread = || found.threads.iter().map(|it| it.operations);
+    Row {
+        round,
+        lock: key.lock,
+        nodes: key.nodes,
+        threads: key.threads,
+        locks: key.locks,
+        locality: key.locality,
+        operations: found.operations(),
+        seconds: found.seconds(),
+        throughput: found.throughput(),
+        p50_ns: latency.value_at_quantile(0.5),
+        p99_ns: latency.value_at_quantile(0.99),
+        work_requests: found.work_requests(),
+        queue_pairs: found.queue_pairs(),
+        least_of_a_thread: by_thread().min().unwrap_or(0),
+        most_of_a_thread: by_thread().max().unwrap_or(0),
+        local_budget: key.local_budget,
+        remote_budget: key.remote_budget,
     }
 }
 
@@ -223,7 +169,7 @@ impl Run {
                 p99_ns: it.latency.value_at_quantile(0.99),
             });
         Self {
-            row: Row::new(round, Key::of(point), found),
+            row: row(round, key_of(point), found),
             by_thread: by_thread.collect(),
         }
     }
@@ -272,6 +218,11 @@ fn counts(histogram: &Histogram<u64>) -> Counts {
 }
 
 impl Record {
+    /// The medians of each point's rounds.
+    pub(crate) fn table(&self) -> Table {
+        Table::of(self.runs.iter().map(|it| &it.row))
+    }
+
     /// `run.json`: a line a run and a line a point.
     pub(crate) fn json(&self) -> Result<String, serde_json::Error> {
         let about = serde_json::to_string(&self.about)?;

@@ -1,13 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! What is written while a run goes on and when it ends; and what is made of it later.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use crate::figures;
-use crate::files;
-use crate::medians::Table;
+use figures::{files, plot};
+
+use crate::drawing;
 use crate::point::{Found, Point};
-use crate::record::{About, Key, Merged, Record, Row, Run};
+use crate::record::{key_of, About, Merged, Record, Row, Run};
 use crate::tables;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -39,7 +41,7 @@ impl Report {
         for name in WRITTEN {
             files::remove(out, name)?;
         }
-        figures::remove(out)?;
+        drawing::remove(out)?;
         Ok(Self {
             out: out.to_owned(),
             raw: csv::Writer::from_writer(File::create(out.join("raw.csv")).map_err(said)?),
@@ -57,7 +59,7 @@ impl Report {
         let run = Run::new(round, point, found);
         self.raw.serialize(&run.row)?;
         self.record.runs.push(run);
-        self.merged.add(Key::of(point), found);
+        self.merged.add(key_of(point), found);
         Ok(self.raw.flush()?)
     }
 
@@ -80,7 +82,7 @@ pub(crate) fn draw(dir: &Path, remark: Option<&str>) -> Result<String> {
         }
         files::write(dir, "raw.csv", &raw(&record)?)?;
     }
-    figures::remove(dir)?;
+    drawing::remove(dir)?;
     write_all(&record, dir)
 }
 
@@ -94,12 +96,12 @@ fn raw(record: &Record) -> Result<String> {
 }
 
 fn write_all(record: &Record, out: &Path) -> Result<String> {
-    let table = Table::of(record);
+    let table = record.table();
     for (name, contents) in tables::files(record, &table)? {
         files::write(out, name, &contents)?;
     }
-    for figure in figures::of(record, &table) {
-        files::write(out, &figure.file, &figures::draw(&figure))?;
+    for figure in drawing::of(record, &table) {
+        files::write(out, &figure.file, &plot::draw(&figure))?;
     }
     Ok(tables::text(&table)?)
 }
@@ -108,7 +110,7 @@ fn write_all(record: &Record, out: &Path) -> Result<String> {
 mod tests {
     use super::*;
     use crate::example;
-    use crate::files::tests::Folder;
+    use crate::example::Folder;
 
     fn names(dir: &Path) -> Vec<String> {
         let entries = fs::read_dir(dir).unwrap();
@@ -200,6 +202,7 @@ mod tests {
             names(&other.0),
             [
                 "loopback.svg",
+                "percentiles.svg",
                 "queue-pairs.svg",
                 "raw.csv",
                 "summary.csv",

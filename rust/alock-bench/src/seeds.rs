@@ -1,4 +1,6 @@
-//! What chance decides, from the seed, the round and the thread: of all their bits, so that
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! What chance decides, from the seed, the round and the thread. All their bits count, so that
 //! no two of them are one run.
 
 use rand::{RngCore, SeedableRng};

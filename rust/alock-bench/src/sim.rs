@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! A point on a simulated cluster: one process, virtual time, the same locks.
 
 mod table;
@@ -10,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use alock::ptr::NodeId;
-use alock::sim::{Cluster, Connections, End, Model};
+use alock_sim::{Cluster, Connections, Costs, End};
 use clap::{Args, ValueEnum};
 
 use crate::point::{Found, Lock, Point, Set};
@@ -35,8 +37,7 @@ enum Pairs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "With --device sim")]
 pub(crate) struct Options {
-    /// Change one of the model's numbers, NAME=NUMBER; model.csv has them all, and where they
-    /// are from
+    /// Another cost, as NAME=NUMBER. costs.csv lists all costs with their sources
     #[arg(long, value_delimiter = ',')]
     set: Vec<String>,
     /// Queue pairs of a thread
@@ -63,33 +64,33 @@ impl Options {
         .find_map(|(is, name)| is.then_some(name))
     }
 
-    /// The model, with what was changed.
-    pub(crate) fn model(&self) -> Result<Model, String> {
-        let mut model = Model::connectx3();
+    /// The costs, with what was changed.
+    pub(crate) fn costs(&self) -> Result<Costs, String> {
+        let mut costs = Costs::connectx3();
         for change in &self.set {
             let (name, value) = change
                 .split_once('=')
                 .ok_or(format!("--set {change}: NAME=NUMBER"))?;
-            let known = Model::CONSTANTS.iter().find(|it| it.name == name);
+            let known = Costs::CONSTANTS.iter().find(|it| it.name == name);
             let Some(constant) = known else {
-                let names: Vec<_> = Model::CONSTANTS.iter().map(|it| it.name).collect();
+                let names: Vec<_> = Costs::CONSTANTS.iter().map(|it| it.name).collect();
                 return Err(format!("--set {change}: one of {}", names.join(", ")));
             };
             let value = value.parse().ok().filter(|&it: &u64| it <= MOST);
-            *(constant.get_mut)(&mut model) =
+            *(constant.get_mut)(&mut costs) =
                 value.ok_or(format!("--set {change}: a number of 0 to {MOST}"))?;
         }
-        Ok(model)
+        Ok(costs)
     }
 }
 
 /// What the results hang on, as a file.
-pub(crate) fn write_model(model: &Model, out: &Path) -> csv::Result<()> {
-    let mut file = csv::Writer::from_path(out.join("model.csv"))?;
+pub(crate) fn write_costs(costs: &Costs, out: &Path) -> csv::Result<()> {
+    let mut file = csv::Writer::from_path(out.join("costs.csv"))?;
     file.write_record(["name", "value", "what", "source"])?;
-    for it in Model::CONSTANTS {
-        let value = (it.get)(model);
-        let source = if value == (it.get)(&Model::connectx3()) {
+    for it in Costs::CONSTANTS {
+        let value = (it.get)(costs);
+        let source = if value == (it.get)(&Costs::connectx3()) {
             it.source
         } else {
             "--set"
@@ -100,12 +101,12 @@ pub(crate) fn write_model(model: &Model, out: &Path) -> csv::Result<()> {
 }
 
 /// The same, below the table.
-pub(crate) fn small_print(model: &Model) -> String {
-    let mut text = String::from("simulated: virtual time; model.csv says where these are from:\n");
-    for (number, it) in Model::CONSTANTS.iter().enumerate() {
+pub(crate) fn small_print(costs: &Costs) -> String {
+    let mut text = String::from("simulated: virtual time; costs.csv says where these are from:\n");
+    for (number, it) in Costs::CONSTANTS.iter().enumerate() {
         let between = if number == 0 { "" } else { ", " };
         // To a string.
-        let _ = write!(text, "{between}{} {}", it.name, (it.get)(model));
+        let _ = write!(text, "{between}{} {}", it.name, (it.get)(costs));
     }
     text.push('\n');
     text
@@ -155,7 +156,7 @@ pub(crate) fn points(
 pub(crate) fn run(
     point: &Point,
     options: &Options,
-    model: Model,
+    costs: Costs,
     seed: u64,
 ) -> Result<Found, String> {
     let connections = Connections {
@@ -164,7 +165,7 @@ pub(crate) fn run(
         full: options.pairs == Pairs::Full,
     };
     let table = Table::new(point);
-    let cluster = Cluster::new(point.nodes, table.bytes(), model, seed);
+    let cluster = Cluster::new(point.nodes, table.bytes(), costs, seed);
     let mut workers = Vec::new();
     for rank in 0..point.nodes {
         for thread in 0..point.threads {
@@ -203,7 +204,7 @@ pub(crate) fn run_all<E: From<String>>(
     seed: u64,
     mut each: impl FnMut(usize, u64, &Point, &Found) -> Result<(), E>,
 ) -> Result<(), E> {
-    let model = options.model()?;
+    let costs = options.costs()?;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = options.jobs.unwrap_or(cpus).clamp(1, points.len().max(1));
     let next = AtomicUsize::new(0);
@@ -218,7 +219,7 @@ pub(crate) fn run_all<E: From<String>>(
                     return;
                 };
                 let seed = seeds::of_round(seed, *round);
-                let found = run(point, options, model, seed);
+                let found = run(point, options, costs, seed);
                 let failed = found.is_err();
                 if tell.send((number, found)).is_err() || failed {
                     next.store(points.len(), Ordering::Relaxed);

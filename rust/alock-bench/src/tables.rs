@@ -1,12 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! The tables that are written and printed at the end.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::medians::{Medians, Table};
-use crate::point::Lock;
-use crate::record::{Key, Record};
+use figures::alock::{Key, Lock, Medians, Table};
+
+use crate::record::Record;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -266,7 +268,7 @@ mod tests {
 
     fn of(nodes: &[u16], arguments: &str) -> (Record, Table) {
         let record = example::record(nodes, arguments);
-        let table = Table::of(&record);
+        let table = record.table();
         (record, table)
     }
 

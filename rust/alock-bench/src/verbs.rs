@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! A point on a real cluster: locks in registered memory, this process a node of it.
 
 use std::fmt;
@@ -95,6 +97,32 @@ impl std::error::Error for Ended {
     }
 }
 
+/// Whether the cards keep the order of their writes ([`Thread::check_ordering`]).
+///
+/// # Errors
+/// What was out of order, or kept it from being seen.
+pub(crate) fn check_ordering(
+    rendezvous: &Arc<Rendezvous>,
+    nic: &nic::Options,
+    polls_before_yield: u32,
+    rounds: u64,
+) -> Result<u64, Error> {
+    let settings = Settings {
+        locks: 1,
+        polls_before_yield,
+        nic: nic.clone(),
+        ..Settings::default()
+    };
+    let node = Node::attach(Arc::clone(rendezvous), &settings)?;
+    let threads = node.threads()?;
+    let seen = threads
+        .first()
+        .map_or(Ok(0), |it| it.check_ordering(rounds));
+    // A queue pair has two ends: until all are through.
+    rendezvous.barrier()?;
+    seen
+}
+
 /// Runs a point with the other nodes. Every node is told the same; `seed` is the round's.
 ///
 /// # Errors
@@ -103,7 +131,7 @@ pub(crate) fn run(
     point: &Point,
     rendezvous: &Arc<Rendezvous>,
     nic: &nic::Options,
-    looks: u32,
+    polls_before_yield: u32,
     seed: u64,
 ) -> Result<Found, Box<dyn std::error::Error>> {
     let settings = Settings {
@@ -116,7 +144,7 @@ pub(crate) fn run(
         locks: point.locks_of_a_node(),
         threads: point.threads,
         budgets: point.budgets,
-        looks,
+        polls_before_yield,
         nic: nic.clone(),
         ..Settings::default()
     };

@@ -1,26 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! What a lock needs of the world it runs in: how words are accessed, and how to wait.
 
 use core::future::Future;
 
-use crate::ptr::{Cohort, Descriptor, LockPtr, Place, Ptr};
+use crate::ptr::{Cohort, Descriptor, LockPtr, Ptr, WordPtr};
 
 /// What a leader sees of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Whether the other cohort wants the lock or has it.
     pub other: bool,
-    /// Who yields.
+    /// The cohort that yields.
     pub victim: Cohort,
 }
 
 /// What was looked at, and did not yet show what is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looked {
-    /// A word of an own descriptor: memory of the thread's own node, in either cohort.
-    /// Somebody's store or verb changes it; to look costs a load.
+    /// A word of an own descriptor: memory of the thread's own node, in either cohort. Another
+    /// thread's store or verb changes it. A look costs a load.
     Own,
-    /// A tail, by a compare-and-swap before which another thread's came: the next try is to follow
-    /// at once, and only to hear whether somebody is gone.
+    /// A tail, by a compare-and-swap before which another thread's came. The next try is to follow
+    /// at once. The wait is only to hear whether a node is gone.
     Tail,
     /// The lock. For the remote cohort a look is a verb: it is to look seldom.
     Lock,
@@ -29,61 +31,65 @@ pub enum Looked {
 /// How a thread accesses the words of locks and descriptors: with CPU instructions or with
 /// verbs. The queue and Peterson's lock are written once, over this.
 ///
-/// An operation's future is ready when the operation is complete everywhere, so that what
-/// is done after it is also seen after it.
+/// An operation's future is ready when the operation is complete. A thread that sees what this
+/// thread does next then sees the operation, too. [`Access::tell`] is the exception: by a verb it
+/// may still be on its way, as [`crate::remote::Verbs::write`] says. Only the thread that is told
+/// waits for it.
 pub trait Access {
     /// Why an operation cannot be done: the other side is gone, or memory holds what no thread
     /// wrote.
     type Fault;
 
-    /// The cohort of those who access a lock so.
+    /// The cohort of the threads that access a lock so.
     const COHORT: Cohort;
 
     /// Replaces the tail's value by `new`; returns what it replaced.
     ///
-    /// Acquire and release: what the predecessor wrote into its descriptor before is seen
-    /// after, and what this thread wrote into its own is seen by a successor.
+    /// Acquire: what the predecessor wrote into its descriptor before is seen after. Release: a
+    /// successor sees what this thread wrote into its own.
     ///
-    /// CPUs do it in one step. Verbs have compare-and-swap alone: a loop that each other
-    /// remote thread's success sends round once more, so lock-free and not wait-free.
-    fn swap(&self, tail: Place, new: u64) -> impl Future<Output = Result<u64, Self::Fault>>;
+    /// CPUs do it in one step. Verbs have compare-and-swap alone, which needs a loop. Each other
+    /// remote thread's success sends the loop round once more: it is lock-free, not wait-free.
+    fn swap(&self, tail: WordPtr, new: u64) -> impl Future<Output = Result<u64, Self::Fault>>;
 
-    /// Replaces the tail's value by null if it is `mine`; returns what was there. Release:
-    /// what was done under the lock is seen by whom this lets in.
-    fn clear(&self, tail: Place, mine: u64) -> impl Future<Output = Result<u64, Self::Fault>>;
+    /// Replaces the tail's value by null if it is `mine`; returns what was there. Release: the
+    /// thread that this lets in sees what was done under the lock. Where it fails, the thread that
+    /// is told next sees it.
+    fn clear(&self, tail: WordPtr, mine: u64) -> impl Future<Output = Result<u64, Self::Fault>>;
 
-    /// Replaces null by `mine`; returns what was there. Release, as [`Access::swap`];
-    /// whoever made it null is acquired by what follows, [`Access::yield_and_look`].
+    /// Replaces null by `mine`; returns what was there. Release, as [`Access::swap`]. The store of
+    /// null is acquired by what follows, [`Access::yield_and_look`].
     fn swap_if_null(
         &self,
-        tail: Place,
+        tail: WordPtr,
         mine: u64,
     ) -> impl Future<Output = Result<u64, Self::Fault>>;
 
-    /// Makes the own cohort the victim, and *then* looks: a full barrier in between
-    /// (store buffering; Peterson's lock is wrong without).
+    /// Makes the own cohort the victim, and *then* looks, with a full barrier in between. Without
+    /// it stores are buffered, and Peterson's lock is wrong.
     fn yield_and_look(&self, lock: LockPtr) -> impl Future<Output = Result<Seen, Self::Fault>>;
 
     /// Looks once more. Acquire: what the other cohort did before it left, or before it
     /// became the victim, is seen after.
     fn look(&self, lock: LockPtr) -> impl Future<Output = Result<Seen, Self::Fault>>;
 
-    /// Writes a word of another thread's descriptor. Release.
-    fn tell(&self, to: Place, value: u64) -> impl Future<Output = Result<(), Self::Fault>>;
+    /// Writes a word of another thread's descriptor. Release, of what this thread did before its
+    /// last other operation. A write by a verb is ordered by the [`Access::clear`] behind it.
+    fn tell(&self, to: WordPtr, value: u64) -> impl Future<Output = Result<(), Self::Fault>>;
 
     /// Reads a word of an own descriptor. Acquire.
-    fn own(&self, place: Place) -> u64;
+    fn own(&self, at: WordPtr) -> u64;
 
-    /// Writes a word of an own descriptor that no other thread knows. Relaxed: the swap
-    /// that makes it known releases it (of a verb: the provider's barrier before the doorbell).
-    fn prepare(&self, place: Place, value: u64);
+    /// Writes a word of an own descriptor that no other thread knows. Relaxed: the swap that makes
+    /// it known releases it. A verb's release is the provider's barrier before the doorbell.
+    fn prepare(&self, at: WordPtr, value: u64);
 
     /// Whether a descriptor may lie there: that node and that memory are there.
     fn is_there(&self, line: Ptr) -> bool;
 
-    /// A word that should name a thread is neither null nor a descriptor's place: memory was
-    /// overwritten. Everybody is told, where there is somebody; whoever took such a word for
-    /// null would enter a lock that another has.
+    /// A word that should name a thread is neither null nor a descriptor's line: memory was
+    /// overwritten. All other nodes are told. A thread that took such a word for null would enter
+    /// a lock that another has.
     fn overwritten(&self) -> Self::Fault;
 
     /// The thread that a word names (a tail, or `next`); `None` of null.
@@ -100,9 +106,9 @@ pub trait Access {
         }
     }
 
-    /// Whether the other cohort wants the lock or has it: by its tail, of which perhaps only
-    /// single bytes are right. (What no thread wrote is found by its lowest byte alone: a word
-    /// of other bytes above a zero is null.)
+    /// Whether the other cohort wants the lock or has it. Its tail says so, of which perhaps only
+    /// single bytes are right. What no thread wrote is found by its lowest byte alone. A word of
+    /// other bytes above a zero is null.
     ///
     /// # Errors
     /// [`Access::overwritten`].
@@ -111,9 +117,9 @@ pub trait Access {
         Ok(!null)
     }
 
-    /// Lets time pass after the look number `turn` (from 0) that found nothing. An error
-    /// when there is nothing to wait for any more: somebody is gone. The lock waits here
-    /// and nowhere else.
+    /// Lets time pass after the look number `turn` (from 0) that found nothing. An error when
+    /// there is nothing to wait for any more: a node is gone. The lock waits here and nowhere
+    /// else.
     ///
     /// A bounded time: with verbs, after a look at the lock, what [`crate::pace`] says.
     fn wait(&self, looked: Looked, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;

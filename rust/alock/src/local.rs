@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! Access with CPU instructions: threads of the lock's own node.
 
 use core::future::{poll_fn, Future};
 use core::task::Poll;
 
 use crate::access::{Access, Looked, Seen};
-use crate::ptr::{Cohort, LockPtr, Place, Ptr};
+use crate::ptr::{Cohort, LockPtr, Ptr, WordPtr};
 use crate::word::{Memory, Word};
 
 /// Somebody whom this thread waits for is gone, or this node's memory was overwritten.
@@ -35,13 +37,13 @@ impl<'m, M: Memory> Local<'m, M> {
         Self { memory }
     }
 
-    fn word(&self, place: Place) -> &M::Word {
-        self.memory.word(place.offset())
+    fn word(&self, at: WordPtr) -> &M::Word {
+        self.memory.word(at.offset())
     }
 }
 
 /// Gives whoever polls a chance to do something else, once.
-pub(crate) fn once() -> impl Future<Output = ()> {
+pub fn once() -> impl Future<Output = ()> {
     let mut waited = false;
     poll_fn(move |_| {
         if waited {
@@ -57,17 +59,17 @@ impl<M: Memory> Access for Local<'_, M> {
 
     const COHORT: Cohort = Cohort::Local;
 
-    async fn swap(&self, tail: Place, new: u64) -> Result<u64, Gone> {
+    async fn swap(&self, tail: WordPtr, new: u64) -> Result<u64, Gone> {
         let found = self.word(tail).swap(new);
         M::Word::smp_mb_after_rmw();
         Ok(found)
     }
 
-    async fn clear(&self, tail: Place, mine: u64) -> Result<u64, Gone> {
+    async fn clear(&self, tail: WordPtr, mine: u64) -> Result<u64, Gone> {
         Ok(self.word(tail).cmpxchg(mine, Ptr::NULL))
     }
 
-    async fn swap_if_null(&self, tail: Place, mine: u64) -> Result<u64, Gone> {
+    async fn swap_if_null(&self, tail: WordPtr, mine: u64) -> Result<u64, Gone> {
         let found = self.word(tail).cmpxchg(Ptr::NULL, mine);
         M::Word::smp_mb_after_rmw();
         Ok(found)
@@ -88,17 +90,17 @@ impl<M: Memory> Access for Local<'_, M> {
         })
     }
 
-    async fn tell(&self, to: Place, value: u64) -> Result<(), Gone> {
+    async fn tell(&self, to: WordPtr, value: u64) -> Result<(), Gone> {
         self.memory.tell(to, value);
         Ok(())
     }
 
-    fn own(&self, place: Place) -> u64 {
-        self.memory.own(place)
+    fn own(&self, at: WordPtr) -> u64 {
+        self.memory.own(at)
     }
 
-    fn prepare(&self, place: Place, value: u64) {
-        self.memory.prepare(place, value);
+    fn prepare(&self, at: WordPtr, value: u64) {
+        self.memory.prepare(at, value);
     }
 
     fn is_there(&self, line: Ptr) -> bool {
@@ -121,7 +123,7 @@ impl<M: Memory> Access for Local<'_, M> {
 }
 
 /// Who yields, by the one byte that is ever written.
-pub(crate) fn victim_in(torn: u64) -> Cohort {
+pub fn victim_in(torn: u64) -> Cohort {
     if torn as u8 == Cohort::Local as u8 {
         Cohort::Local
     } else {

@@ -1,28 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! The lock (the paper's Algorithm 2): a queue a cohort, and Peterson's lock between them.
 //!
-//! **Polling.** The futures are to be polled until they are ready, again and again: nobody wakes
-//! a waker, since what they wait for is a word of memory. Under an executor that waits for wakers
-//! a contended one would never go on; an access whose `wait` arranges for a wake ([`crate::sim`])
-//! is another matter.
+//! **Polling.** The futures are to be polled again and again until they are ready. No waker is
+//! woken, since they wait for a word of memory. Under an executor that waits for wakers a contended
+//! future would never go on. It does where the access arranges for a wake in its `wait`, as the
+//! simulated ones do.
 //!
-//! **No cancelling.** A future that was polled and is dropped before it is ready leaves the
-//! descriptor in the queue, where nobody hands over any more: whoever comes behind waits for
-//! ever. `cluster::Request` therefore finishes when it is dropped; to give
-//! up in order, `goes_on` says no.
+//! **No cancelling.** A future that was polled, and is dropped before it is ready, leaves the
+//! descriptor in the queue. It never hands over, and a thread that comes behind waits for ever.
+//! `cluster::Request` therefore finishes when it is dropped. To give up in order, `goes_on` says
+//! no.
 
 use core::num::NonZeroU32;
 
 use crate::access::Access;
-use crate::peterson;
+use crate::peterson::{self, Outcome};
 use crate::ptr::{Descriptor, LockPtr};
-use crate::queue::{self, Joined};
+use crate::queue::{self, Handover, Joined};
 
 /// How often a cohort may pass the lock on within itself before it must yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budgets {
     /// Of the lock's own node (5).
     pub local: NonZeroU32,
-    /// Of the others (20: to yield costs them verbs).
+    /// Of the others (20). To yield costs them verbs.
     pub remote: NonZeroU32,
 }
 
@@ -37,39 +39,72 @@ impl Default for Budgets {
     }
 }
 
-/// Held: what is left of the budget when it is passed on.
+/// Held: how many entries of the cohort are left when it is handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "it is to be released"]
 pub struct Held {
-    left: u64,
+    left: u32,
 }
 
 impl Held {
-    fn of(budget: u64) -> Self {
-        Self { left: budget - 1 }
+    /// Of so many entries, of which this is one.
+    fn of(entries: NonZeroU32) -> Self {
+        Self {
+            left: entries.get() - 1,
+        }
+    }
+
+    fn handover(self) -> Handover {
+        NonZeroU32::new(self.left).map_or(Handover::Yield, Handover::Entry)
     }
 }
 
-/// Acquires the lock with the descriptor `mine`, which is this thread's and in use for
+/// Acquires the lock with the descriptor `mine`. The descriptor is this thread's, and is in use for
 /// nothing else until [`release`] is through.
 ///
-/// Exclusion; first come, first served within the cohort from its swap on; while the first
-/// of one cohort waits, the other cohort enters at most its budget's number of times.
+/// Promises exclusion. Within the cohort, first come is first served from the swap on. While the
+/// first of one cohort waits, the other cohort enters at most its budget's number of times.
 ///
-/// Uncontended: locally one RMW, three stores, a fence and two loads; remotely two stores and
-/// three verbs (compare-and-swap; write and read in one round trip).
+/// Costs, uncontended and local: one RMW, three stores, a fence and two loads. Remote: two stores
+/// and three verbs. These are a compare-and-swap, then a write and a read in one round trip.
 ///
-/// `budget` is the same for all of a cohort: one that is handed over and is no less is a fault
-/// (memory was overwritten).
+/// `budget` is the same for all of a cohort. A budget that is handed over and is no less is a
+/// fault: memory was overwritten.
 ///
-/// `goes_on` is asked where the wait can be given up: by the first of the queue, while the
-/// other cohort has the lock, between its looks (so by a remote one as rarely as
-/// [`crate::pace`] says). `None` if it said no; the lock is not held then. Behind a
-/// predecessor nothing can be given up.
+/// `goes_on` is asked where the wait can be given up: by the first of the queue, while the other
+/// cohort has the lock, between its looks. A remote thread polls as rarely as [`crate::pace`] says.
+/// `None` if it said no. The lock is not held then, and the thread behind is first in its place.
+/// Behind a predecessor nothing can be given up.
 ///
 /// # Errors
 /// What the access says. The descriptor may be known to others then, and must never be used
 /// again.
+///
+/// # Examples
+/// ```
+/// use std::time::Instant;
+///
+/// use alock::access::Access;
+/// use alock::lock::{acquire, release, Budgets};
+/// use alock::ptr::{Descriptor, LockPtr};
+///
+/// /// Whether the lock was there before the deadline. The access is a local thread's.
+/// async fn visit<A: Access>(
+///     access: &A,
+///     lock: LockPtr,
+///     mine: Descriptor,
+///     deadline: Instant,
+/// ) -> Result<bool, A::Fault> {
+///     let mut goes_on = || Instant::now() < deadline;
+///     let budget = Budgets::default().local;
+///     let Some(held) = acquire(access, lock, mine, budget, &mut goes_on).await? else {
+///         return Ok(false);
+///     };
+///     // What the lock protects.
+///     release(access, lock, mine, held).await?;
+///     Ok(true)
+/// }
+/// ```
 pub async fn acquire<A: Access>(
     access: &A,
     lock: LockPtr,
@@ -81,9 +116,9 @@ pub async fn acquire<A: Access>(
     finish(access, lock, mine, budget, joined, goes_on).await
 }
 
-/// As [`acquire`], but does not wait: neither behind others nor for the other cohort. Refused
-/// by the other cohort it leaves the queue that it had joined: if somebody joined behind
-/// meanwhile, it waits for his link, as [`release`] does.
+/// As [`acquire`], but waits neither behind others nor for the other cohort. Refused by the other
+/// cohort, it leaves the queue that it had joined. If a thread joined behind meanwhile, it waits
+/// for that one's link, as [`release`] does.
 ///
 /// # Errors
 /// As [`acquire`].
@@ -108,27 +143,32 @@ async fn finish<A: Access>(
     joined: Joined,
     goes_on: &mut impl FnMut() -> bool,
 ) -> Result<Option<Held>, A::Fault> {
-    let fresh = u64::from(budget.get());
-    match joined {
-        // Whoever was a leader has passed it on once at least.
-        Joined::HandedOver(left) if left >= fresh => return Err(access.overwritten()),
-        Joined::HandedOver(left) if left > 0 => return Ok(Some(Held::of(left))),
-        // A budget of 0 means: the lock is the cohort's, and the other one's turn has come.
-        Joined::HandedOver(_) | Joined::Leader => {}
+    let place = match joined {
+        Joined::HandedOver(Handover::Entry(left)) => {
+            // Whoever was a leader has used one of its budget at least.
+            if left >= budget {
+                return Err(access.overwritten());
+            }
+            return Ok(Some(Held::of(left)));
+        }
+        Joined::HandedOver(Handover::Place(place)) => Some(place),
+        Joined::HandedOver(Handover::Yield) | Joined::Leader => None,
+    };
+    match peterson::enter(access, lock, place, goes_on).await? {
+        Outcome::Entered => Ok(Some(Held::of(budget))),
+        // Who gives up leaves the queue. Whoever came behind is its first then, and has waited
+        // as long: it does not yield to the other cohort once more.
+        Outcome::Withdrew(place) => {
+            queue::leave(access, lock, mine, Handover::Place(place)).await?;
+            Ok(None)
+        }
     }
-    if peterson::enter(access, lock, goes_on).await? {
-        return Ok(Some(Held::of(fresh)));
-    }
-    // Who gives up leaves the queue. Whoever came behind is its first then, and competes
-    // with the other cohort: that is what a budget of 0 says.
-    queue::leave(access, lock, mine, 0).await?;
-    Ok(None)
 }
 
 /// Releases the lock. Afterwards `mine` can be used again.
 ///
-/// One RMW or one verb if nobody waits; else also a wait until the next one has said who it
-/// is, and a store or a verb.
+/// One RMW or one verb without a waiter. With one, also a wait until the next thread has linked
+/// itself, and a store or a verb.
 ///
 /// # Errors
 /// As [`acquire`].
@@ -138,5 +178,5 @@ pub async fn release<A: Access>(
     mine: Descriptor,
     held: Held,
 ) -> Result<(), A::Fault> {
-    queue::leave(access, lock, mine, held.left).await
+    queue::leave(access, lock, mine, held.handover()).await
 }

@@ -1,47 +1,49 @@
-//! How often a leader that waits for the other cohort looks at the lock over the wire.
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! How often a leader that waits for the other cohort polls the lock over the wire.
 //!
-//! Each look is a READ, which takes a round trip and a share of both nodes' cards, for
-//! everybody else to wait for. So looks become rarer: the second begins when the first is
-//! there, the third 2 round trips after the second began, the next one 4 after that, and
-//! then one every [`LOOK_EVERY`] (8).
+//! Each poll is a READ, which takes a round trip and a share of both nodes' cards. All others
+//! wait for that. So polls become rarer. The second begins when the first is complete, the third
+//! 2 round trips after the second began, the next 4 after that. From then on one begins every
+//! [`POLL_EVERY`] (8).
 //!
-//! Why doubled, and why up to 8: between the lock's being free and the look that finds it
-//! so, nobody has it: an interval is what a hand-over may cost. Up to the bound it is about
-//! as long as the wait was already; from there on 8 round trips and the look. Next to what
-//! the remote cohort does with its turn that is little (each entry takes two round trips at
-//! least, and its budget is 20), and the cards carry an eighth of a spinning thread's READs.
+//! Why doubled, and why up to 8: an interval is what a hand-over may cost. Between the
+//! release and the poll that finds the lock free, no thread has it. Up to the bound an
+//! interval is about as long as the wait was already. From there on it is 8 round trips and
+//! the poll. That is little next to the remote cohort's turn: its budget is 20, and each
+//! entry takes two round trips at least. The cards carry an eighth of a spinning thread's
+//! READs.
 //!
-//! The unit is the shortest look (the first one, with the write before it, among them) that
-//! this thread has had, at whatever node: a look that
-//! waited for a CPU or behind others does not make the next ones later. Where the paths have
-//! different lengths it is the nearest node's: a lock on a path of r units is looked at every
-//! 7 + r units, so every (7 + r) / r of its own round trips, and never more rarely than every
-//! 8. It is found no later for that, but costs more READs: up to one after the other where r
-//! is large.
+//! The unit is the shortest poll that this thread has had, at whatever node. The first poll,
+//! with the write before it, is among them. A poll that waited for a CPU or behind others so
+//! does not make the next ones later. Where the paths have different lengths the unit is the
+//! nearest node's. A lock on a path of r units is polled every 7 + r units, so every (7 + r) / r
+//! of its own round trips, and never more rarely than every 8. A free lock is found no later for
+//! that, but at the cost of more READs: up to one after the other where r is large.
 
 use core::cell::Cell;
 
-/// At most so many round trips lie between the beginnings of two looks.
-pub const LOOK_EVERY: u32 = 8;
+/// At most so many round trips lie between the beginnings of two polls.
+pub const POLL_EVERY: u32 = 8;
 
-/// The looks of one thread, in ns.
+/// The polls of one thread, in ns.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub struct Pace {
     shortest: Cell<Option<u64>>,
 }
 
 impl Pace {
-    /// A look took so long.
-    pub(crate) fn took(&self, time: u64) {
+    /// A poll took so long.
+    pub fn took(&self, time: u64) {
         let shortest = self.shortest.get().map_or(time, |it| it.min(time));
         self.shortest.set(Some(shortest));
     }
 
-    /// How long to wait after the look number `turn` (from 0) that found nothing. No time
-    /// while no look was timed.
-    pub(crate) fn pause(&self, turn: u32) -> u64 {
-        let every = 1_u64 << turn.min(LOOK_EVERY.ilog2());
-        // The look itself takes one of them.
+    /// How long to wait after the poll number `turn` (from 0) that found nothing. No time
+    /// while no poll was timed.
+    pub fn pause(&self, turn: u32) -> u64 {
+        let every = 1_u64 << turn.min(POLL_EVERY.ilog2());
+        // The poll itself takes one of them.
         self.shortest.get().unwrap_or(0).saturating_mul(every - 1)
     }
 }
@@ -51,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_become_rarer_up_to_the_bound() {
+    fn polls_become_rarer_up_to_the_bound() {
         let pace = Pace::default();
         assert_eq!(pace.pause(5), 0);
         for time in [300, 100, 5000] {

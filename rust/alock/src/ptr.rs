@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! Pointers into the memory of all nodes, and what lies there.
 
 use core::fmt;
 use core::num::NonZeroU64;
 
-/// A node's number. 65,536 of them (the paper's four bits hold 16, and it ran 20).
+/// A node's number: one of 65,536. The paper's four bits hold 16, and it ran 20.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u16);
 
@@ -15,9 +17,9 @@ pub struct NodeId(pub u16);
 /// | 8 to 23 | the node |
 /// | 24 to 63 | the offset in its memory, in lines of 64 bytes |
 ///
-/// Null is eight zero bytes. A READ of a word that a CPU writes may tear (soft-RoCE copies
-/// bytes): then its bytes are from different moments. Whether it is null is sound all the
-/// same, by the tag's byte alone ([`Ptr::is_null_in`]); its other bytes are not used.
+/// Null is eight zero bytes. A READ of a word that a CPU writes may tear: soft-RoCE copies bytes.
+/// Its bytes are then from different moments. [`Ptr::is_null_in`] is sound all the same, by the
+/// tag's byte alone. The other bytes are not used.
 ///
 /// # Invariants
 /// Its lowest byte is the tag.
@@ -82,8 +84,8 @@ impl Ptr {
     }
 
     /// The word number `index` (of eight) of this line.
-    pub const fn word(self, index: u8) -> Place {
-        Place { line: self, index }
+    pub const fn word(self, index: u8) -> WordPtr {
+        WordPtr { line: self, index }
     }
 }
 
@@ -95,12 +97,12 @@ impl fmt::Debug for Ptr {
 
 /// An eight-byte word of some node's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct WordPtr {
     line: Ptr,
     index: u8,
 }
 
-impl Place {
+impl WordPtr {
     /// Whose memory it is.
     pub const fn node(self) -> NodeId {
         self.line.node()
@@ -113,7 +115,7 @@ impl Place {
 }
 
 /// Who competes in which queue: by how a thread accesses *this* lock, not by what it is.
-/// Each access decides anew (docs/design.md, mistake 8).
+/// Each access decides anew (docs/alock.md, mistake 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cohort {
     /// Threads of the lock's own node, with CPU instructions.
@@ -132,7 +134,8 @@ impl Cohort {
     }
 }
 
-/// A lock: one line, of which three words are used (the paper's Algorithm 1 and Figure 3).
+/// A lock: one line, of which three words are used. The source is the paper's Algorithm 1 and
+/// Figure 3.
 ///
 /// | word | | written by |
 /// |---|---|---|
@@ -149,12 +152,12 @@ impl LockPtr {
     pub const WORDS: u8 = 3;
 
     /// The end of the cohort's queue.
-    pub const fn tail(self, of: Cohort) -> Place {
+    pub const fn tail(self, of: Cohort) -> WordPtr {
         self.0.word(of as u8)
     }
 
     /// The cohort that yields.
-    pub const fn victim(self) -> Place {
+    pub const fn victim(self) -> WordPtr {
         self.0.word(2)
     }
 
@@ -172,8 +175,14 @@ impl LockPtr {
 ///
 /// | word | | written by |
 /// |---|---|---|
-/// | 0 | `budget`: [`Descriptor::WAITING`], or how often the lock may be passed on | its thread before it joins; its predecessor |
+/// | 0 | `budget`: [`Descriptor::WAITING`], then what was handed over | its thread before it joins; its predecessor |
 /// | 1 | `next`: who waits behind, or null | its thread before it joins; its successor |
+///
+/// | `budget` | what its predecessor hands over |
+/// |---|---|
+/// | 1 to the cohort's budget less 1 | the lock, and as many entries of the cohort, this one included |
+/// | 0 | the lock, and that the other cohort's turn has come: yield first |
+/// | [`Descriptor::PLACE`] | not the lock, but the place of a leader who withdrew: only look |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Descriptor(pub Ptr);
 
@@ -181,13 +190,17 @@ impl Descriptor {
     /// The budget of one that waits (the paper's -1).
     pub const WAITING: u64 = u64::MAX;
 
-    /// What its predecessor leaves it.
-    pub const fn budget(self) -> Place {
+    /// A leader's place, handed on without the lock. Eight bytes of text. No count overwritten by
+    /// another count looks so, nor a part of [`Descriptor::WAITING`].
+    pub const PLACE: u64 = u64::from_le_bytes(*b"my place");
+
+    /// What its predecessor hands over.
+    pub const fn budget(self) -> WordPtr {
         self.0.word(0)
     }
 
     /// Who waits behind.
-    pub const fn next(self) -> Place {
+    pub const fn next(self) -> WordPtr {
         self.0.word(1)
     }
 }

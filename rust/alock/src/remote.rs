@@ -1,26 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! Access with verbs: threads of other nodes than the lock's.
 
 use core::future::Future;
 
 use crate::access::{Access, Looked, Seen};
 use crate::local::victim_in;
-use crate::ptr::{Cohort, LockPtr, Place, Ptr};
+use crate::ptr::{Cohort, LockPtr, Ptr, WordPtr};
 
-/// What a network card does for one thread: the operations on other nodes' memory, and the
-/// thread's own node's memory as its CPU sees it.
+/// What a network card does for one thread. Beside the operations on other nodes' memory, it has
+/// the thread's own node's memory as its CPU sees it.
 ///
-/// A future is ready when the card has said that the operation is complete: whatever is
-/// posted or stored after it comes after it.
+/// A future is ready when the card has said that the operation is complete:
+///
+/// | complete | what it promises |
+/// |---|---|
+/// | compare-and-swap, read | the value is what was there; every earlier operation of the same queue pair is in that node's memory |
+/// | write | the other card has it, and will store it; it need not be in the memory yet |
+///
+/// Operations by one queue pair are carried out in the order in which they were posted. Between two
+/// queue pairs a complete write is ordered with nothing: another one's read may overtake it. A
+/// thread is to have one queue pair to a node. It serves all verbs of this trait, and the data that
+/// its locks there protect. Data by another queue pair, or of another node, needs a READ or a FLUSH
+/// by that queue pair before the unlock.
 pub trait Verbs {
     /// Why one cannot be completed.
     type Fault;
 
     /// Compare-and-swap, atomic with other such operations on that node, and with nothing
     /// else. Returns what was there.
-    fn cas(&self, at: Place, old: u64, new: u64) -> impl Future<Output = Result<u64, Self::Fault>>;
+    fn cas(
+        &self,
+        at: WordPtr,
+        old: u64,
+        new: u64,
+    ) -> impl Future<Output = Result<u64, Self::Fault>>;
 
-    /// Writes eight bytes, in one piece.
-    fn write(&self, to: Place, value: u64) -> impl Future<Output = Result<(), Self::Fault>>;
+    /// Writes eight bytes, in one piece. Ready before they are in the memory. They come there some
+    /// day, and before a later operation of the same queue pair is carried out.
+    fn write(&self, to: WordPtr, value: u64) -> impl Future<Output = Result<(), Self::Fault>>;
 
     /// Reads the lock's words. Each may be torn.
     fn read(
@@ -31,23 +49,23 @@ pub trait Verbs {
     /// [`Verbs::write`], and a read of the lock that is executed after it. One round trip.
     ///
     /// A full barrier between them: the CPUs of that node see what was written before the read
-    /// loads anything. (That a responder carries them out in order does not say so of one that is
-    /// a CPU itself, with a store buffer.)
+    /// loads anything. A responder that carries them out in order may itself be a CPU, with a store
+    /// buffer: order alone does not promise this.
     fn write_and_read(
         &self,
-        to: Place,
+        to: WordPtr,
         value: u64,
         lock: LockPtr,
     ) -> impl Future<Output = Result<[u64; LockPtr::WORDS as usize], Self::Fault>>;
 
     /// The memory of the thread's own node: an acquire load.
-    fn load(&self, place: Place) -> u64;
+    fn load(&self, at: WordPtr) -> u64;
 
-    /// A store, ordered after what is complete (release); relaxed is enough where `known`
-    /// is false: no other thread knows the word.
-    fn store(&self, place: Place, value: u64, known: bool);
+    /// A store, ordered after what is complete (release). Relaxed is enough where `known` is false:
+    /// no other thread knows the word.
+    fn store(&self, at: WordPtr, value: u64, known: bool);
 
-    /// See [`Access::is_there`]. By default every place may be one.
+    /// See [`Access::is_there`]. By default every line may be one.
     fn is_there(&self, line: Ptr) -> bool {
         let _ = line;
         true
@@ -56,21 +74,21 @@ pub trait Verbs {
     /// See [`Access::overwritten`].
     fn overwritten(&self) -> Self::Fault;
 
-    /// Whether a place is in the memory of the thread's own node.
-    fn is_own(&self, place: Place) -> bool;
+    /// Whether a word is in the memory of the thread's own node.
+    fn is_own(&self, at: WordPtr) -> bool;
 
     /// See [`Access::wait`]. After a look at the lock, which is a verb, it backs off as
-    /// [`crate::pace`] says; after one at the own memory it does not.
+    /// [`crate::pace`] says. After a look at its own memory it does not.
     fn wait(&self, looked: Looked, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
 }
 
 /// The access of threads to locks of other nodes.
 ///
-/// Every verb is awaited before the next one, but `victim`'s write and the read after it: the full
-/// barrier between them is the responder's. A card reads over PCIe what it was asked for after a
-/// write, and a read does not pass a posted write there. rxe's responder is a CPU, which stores (release)
-/// and then copies: there the locks that it takes between two packets (locked instructions, on x86-64)
-/// empty its store buffer.
+/// Every verb is awaited before the next one is posted. The exception is `victim`'s write and the
+/// read after it. The full barrier between them is the responder's. A card reads over PCIe what it
+/// was asked for after a write, and a read does not pass a posted write there. Rxe's responder is a
+/// CPU, which stores with release and then copies. There the locks that it takes between two
+/// packets are locked instructions on x86-64, which empty its store buffer.
 ///
 /// | here | pairs with |
 /// |---|---|
@@ -78,7 +96,9 @@ pub trait Verbs {
 /// | a completion is polled | the provider's barrier after it found one (`udma_from_device_barrier`): loads after it see what the card stored before |
 /// | `own`: acquire | the card's write of that word, over PCIe (on rxe the kernel's store), or another thread's `tell` by CPU: what is posted or loaded afterwards comes after. The write is one word and says all: no order between two writes to this memory is relied on |
 /// | `tell` to the own node: release | `own`: acquire |
-/// | the verbs under the lock, complete before the tail is cleared, or `victim` written | the local leader's look: acquire. A card's accesses do not pass its earlier writes over PCIe: the memory is registered without relaxed ordering |
+/// | `clear`, by the queue pair of the section's writes: they are in the memory when its compare-and-swap reads | the look of whoever finds null: a verb's, or a local leader's (acquire). A card's accesses do not pass its earlier writes over PCIe: the memory is registered without relaxed ordering |
+/// | a failed `clear` flushes the section's writes, before the `tell` that hands over | the successor's `own`: acquire, and then its reads by another queue pair, or its CPU's. The write of the last store is complete and need not be in the memory; without this verb the successor may read what was there before |
+/// | `victim`'s write by the same queue pair, after that `clear` | the local leader's look at `victim`: acquire |
 #[derive(Debug)]
 pub struct Remote<'v, V> {
     verbs: &'v V,
@@ -105,7 +125,7 @@ impl<V: Verbs> Access for Remote<'_, V> {
 
     const COHORT: Cohort = Cohort::Remote;
 
-    async fn swap(&self, tail: Place, new: u64) -> Result<u64, V::Fault> {
+    async fn swap(&self, tail: WordPtr, new: u64) -> Result<u64, V::Fault> {
         // What is there most of the time; then what was there a moment ago.
         let mut expected = Ptr::NULL;
         loop {
@@ -118,11 +138,11 @@ impl<V: Verbs> Access for Remote<'_, V> {
         }
     }
 
-    async fn clear(&self, tail: Place, mine: u64) -> Result<u64, V::Fault> {
+    async fn clear(&self, tail: WordPtr, mine: u64) -> Result<u64, V::Fault> {
         self.verbs.cas(tail, mine, Ptr::NULL).await
     }
 
-    async fn swap_if_null(&self, tail: Place, mine: u64) -> Result<u64, V::Fault> {
+    async fn swap_if_null(&self, tail: WordPtr, mine: u64) -> Result<u64, V::Fault> {
         self.verbs.cas(tail, Ptr::NULL, mine).await
     }
 
@@ -136,7 +156,7 @@ impl<V: Verbs> Access for Remote<'_, V> {
         self.seen(self.verbs.read(lock).await?)
     }
 
-    async fn tell(&self, to: Place, value: u64) -> Result<(), V::Fault> {
+    async fn tell(&self, to: WordPtr, value: u64) -> Result<(), V::Fault> {
         // Two threads of one node may both be remote to the lock.
         if self.verbs.is_own(to) {
             self.verbs.store(to, value, true);
@@ -145,12 +165,12 @@ impl<V: Verbs> Access for Remote<'_, V> {
         self.verbs.write(to, value).await
     }
 
-    fn own(&self, place: Place) -> u64 {
-        self.verbs.load(place)
+    fn own(&self, at: WordPtr) -> u64 {
+        self.verbs.load(at)
     }
 
-    fn prepare(&self, place: Place, value: u64) {
-        self.verbs.store(place, value, false);
+    fn prepare(&self, at: WordPtr, value: u64) {
+        self.verbs.store(at, value, false);
     }
 
     fn is_there(&self, line: Ptr) -> bool {

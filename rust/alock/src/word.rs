@@ -1,8 +1,10 @@
-//! The words of a node's memory, as its own CPUs access them. Every ordering and every barrier of
-//! the CPUs' side is written here, once: the crate has it for `core`'s atomics, and loom
-//! (`tests/loom.rs`) searches it with its own.
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-use crate::ptr::{Place, Ptr};
+//! The words of a node's memory, as its own CPUs access them. Every ordering and every barrier of
+//! the CPUs' side is written here, once. The crate has it for `core`'s atomics. Loom searches it
+//! with its own, in `tests/loom.rs`.
+
+use crate::ptr::{Ptr, WordPtr};
 
 /// An eight-byte word whose methods' names carry the ordering. Threads of the node access
 /// it so; its network card also writes and reads it.
@@ -21,13 +23,13 @@ pub trait Word {
     /// A full barrier.
     fn smp_mb();
 
-    /// A full barrier after a [`Word::swap`] or a [`Word::cmpxchg`] that succeeded; for the
+    /// A full barrier after a [`Word::swap`] or a [`Word::cmpxchg`] that succeeded. It is for the
     /// compiler alone where these are full barriers, as x86's locked instructions are.
     fn smp_mb_after_rmw();
 }
 
-/// [`Word`] for a type, by atomics: how to come from the word to its atomic, the atomics'
-/// module, and whether an RMW is a full barrier on this machine.
+/// [`Word`] for a type, by atomics. Its arguments are the way from the word to its atomic, the
+/// atomics' module, and whether an RMW is a full barrier on this machine.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! word_by_atomics {
@@ -93,19 +95,19 @@ pub trait Memory {
     /// The word at `offset` bytes.
     ///
     /// # Panics
-    /// Where there is none: a pointer of this node that leads out of its memory is a mistake
-    /// of this crate.
+    /// Panics where there is none: a pointer of this node that leads out of its memory is a
+    /// mistake of this crate.
     fn word(&self, offset: u64) -> &Self::Word;
 
     /// See [`Access::is_there`](crate::access::Access::is_there): of this node, for whoever joins
-    /// locally is. By default every place may be one.
+    /// locally is. By default every line may be one.
     fn is_there(&self, line: Ptr) -> bool {
         let _ = line;
         true
     }
 
-    /// See [`Access::overwritten`](crate::access::Access::overwritten). By default nobody is
-    /// told.
+    /// See [`Access::overwritten`](crate::access::Access::overwritten). By default no other node
+    /// is told.
     fn overwritten(&self) {}
 
     /// Lets time pass after the look number `turn` (from 0) that found nothing. False when
@@ -114,17 +116,17 @@ pub trait Memory {
 
     /// Reads a word of an own descriptor, in either cohort. Acquire: pairs with
     /// [`Memory::tell`], or with the card's write.
-    fn own(&self, place: Place) -> u64 {
-        self.word(place.offset()).load_acquire()
+    fn own(&self, at: WordPtr) -> u64 {
+        self.word(at.offset()).load_acquire()
     }
 
     /// Writes a word of a descriptor of this node, in either cohort. Release.
-    fn tell(&self, to: Place, value: u64) {
+    fn tell(&self, to: WordPtr, value: u64) {
         self.word(to.offset()).store_release(value);
     }
 
     /// Writes a word of an own descriptor that no other thread knows, in either cohort.
-    fn prepare(&self, place: Place, value: u64) {
-        self.word(place.offset()).store_relaxed(value);
+    fn prepare(&self, at: WordPtr, value: u64) {
+        self.word(at.offset()).store_relaxed(value);
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! The orderings and the fence, under the C11 model: a local and a remote thread, the real
 //! queue, Peterson's lock and CPU access. The card is an agent that acts at once, in order;
 //! its compare-and-swap is a load and a store.
@@ -16,7 +18,7 @@ use loom::sync::{Arc, Mutex};
 use alock::access::{Access, Looked};
 use alock::local::{Gone, Local};
 use alock::lock::{acquire, release, try_acquire};
-use alock::ptr::{Descriptor, LockPtr, NodeId, Place, Ptr};
+use alock::ptr::{Descriptor, LockPtr, NodeId, Ptr, WordPtr};
 use alock::remote::{Remote, Verbs};
 use alock::word::{Memory, Word};
 
@@ -90,7 +92,7 @@ struct LoomCard<'a, W>(&'a Shared<W>);
 
 impl<W: Word> Verbs for LoomCard<'_, W> {
     type Fault = Gone;
-    async fn cas(&self, at: Place, old: u64, new: u64) -> Result<u64, Gone> {
+    async fn cas(&self, at: WordPtr, old: u64, new: u64) -> Result<u64, Gone> {
         let _one = self.0.card.lock().unwrap();
         let word = self.0.word(at.offset());
         let found = word.load_acquire();
@@ -103,33 +105,38 @@ impl<W: Word> Verbs for LoomCard<'_, W> {
         }
         Ok(found)
     }
-    async fn write(&self, to: Place, value: u64) -> Result<(), Gone> {
+    async fn write(&self, to: WordPtr, value: u64) -> Result<(), Gone> {
         self.0.word(to.offset()).store_release(value);
         Ok(())
     }
     async fn read(&self, lock: LockPtr) -> Result<[u64; 3], Gone> {
         Ok([0, 1, 2].map(|i| self.0.word(lock.0.word(i).offset()).load_acquire()))
     }
-    async fn write_and_read(&self, to: Place, value: u64, lock: LockPtr) -> Result<[u64; 3], Gone> {
+    async fn write_and_read(
+        &self,
+        to: WordPtr,
+        value: u64,
+        lock: LockPtr,
+    ) -> Result<[u64; 3], Gone> {
         self.write(to, value).await?;
         // One queue pair: the write is executed before the read.
         fence(SeqCst);
         self.read(lock).await
     }
-    fn load(&self, place: Place) -> u64 {
-        self.0.own(place)
+    fn load(&self, at: WordPtr) -> u64 {
+        self.0.own(at)
     }
-    fn store(&self, place: Place, value: u64, known: bool) {
+    fn store(&self, at: WordPtr, value: u64, known: bool) {
         if known {
-            self.0.tell(place, value);
+            self.0.tell(at, value);
         } else {
-            self.0.prepare(place, value);
+            self.0.prepare(at, value);
         }
     }
     fn overwritten(&self) -> Gone {
         Gone
     }
-    fn is_own(&self, _: Place) -> bool {
+    fn is_own(&self, _: WordPtr) -> bool {
         true
     }
     async fn wait(&self, looked: Looked, turn: u32) -> Result<(), Gone> {
@@ -278,10 +285,11 @@ fn model_two_remotes() {
     );
 }
 
-type Waiting = std::pin::Pin<Box<dyn Future<Output = Result<(), Gone>>>>;
+type Waiting = std::pin::Pin<Box<dyn Future<Output = Result<bool, Gone>>>>;
 
-/// One acquisition as a future of its own, which can go from thread to thread.
-fn waiting(shared: &Arc<Shared<Portable>>, remote: bool, mine: u64) -> Waiting {
+/// One acquisition as a future of its own, which can go from thread to thread. Whether it entered:
+/// it gives up after so many looks that did not let it in.
+fn waiting(shared: &Arc<Shared<Portable>>, remote: bool, mine: u64, looks: u32) -> Waiting {
     let shared = shared.clone();
     let (mine, budget) = (Descriptor(line(mine)), NonZeroU32::MIN);
     async fn turn<A: Access<Fault = Gone>>(
@@ -289,16 +297,25 @@ fn waiting(shared: &Arc<Shared<Portable>>, remote: bool, mine: u64) -> Waiting {
         access: &A,
         mine: Descriptor,
         budget: NonZeroU32,
-    ) -> Result<(), Gone> {
-        let held = acquire(access, LOCK, mine, budget, &mut || true).await?;
+        mut looks: u32,
+    ) -> Result<bool, Gone> {
+        let mut goes_on = || {
+            looks = looks.saturating_sub(1);
+            looks > 0
+        };
+        let Some(held) = acquire(access, LOCK, mine, budget, &mut goes_on).await? else {
+            return Ok(false);
+        };
         shared.section();
-        release(access, LOCK, mine, held.unwrap()).await
+        release(access, LOCK, mine, held).await?;
+        Ok(true)
     }
     Box::pin(async move {
         if remote {
-            turn(&shared, &Remote::new(&LoomCard(&shared)), mine, budget).await
+            let access = LoomCard(&shared);
+            turn(&shared, &Remote::new(&access), mine, budget, looks).await
         } else {
-            turn(&shared, &Local::new(&*shared), mine, budget).await
+            turn(&shared, &Local::new(&*shared), mine, budget, looks).await
         }
     })
 }
@@ -329,11 +346,11 @@ fn search_handover(remote: bool, waits: bool) {
         });
         let held = held.unwrap().unwrap();
         let comes = |remote, mine, waits: bool| {
-            let mut turn = waiting(&shared, remote, mine);
+            let mut turn = waiting(&shared, remote, mine, u32::MAX);
             let mut context = Context::from_waker(Waker::noop());
             assert!(!waits || turn.as_mut().poll(&mut context).is_pending());
             let turn = Sent(turn);
-            loom::thread::spawn(move || block_on(turn.into_inner()).unwrap())
+            loom::thread::spawn(move || assert_eq!(block_on(turn.into_inner()), Ok(true)))
         };
         let (second, third) = (comes(remote, 2, true), comes(!remote, 3, waits));
         shared.section();
@@ -350,6 +367,59 @@ fn search_handover(remote: bool, waits: bool) {
         // SAFETY: the other threads are no more.
         shared.data.with(|data| assert_eq!(unsafe { *data }, 3));
     });
+}
+
+/// The first holds the lock; of the other cohort the second waits, and the third behind it. The
+/// second gives up at its next look that does not let it in, and the third has its place: it looks
+/// without having yielded, and without a barrier of its own.
+fn search_place(remote: bool) {
+    explore("a place is handed on", Some(3), move || {
+        let shared = Arc::new(Shared::<Portable>::new(3, true));
+        let first = Descriptor(line(1));
+        let budget = NonZeroU32::MIN;
+        let held = block_on(async {
+            if remote {
+                acquire(&Local::new(&*shared), LOCK, first, budget, &mut || true).await
+            } else {
+                let card = LoomCard(&shared);
+                acquire(&Remote::new(&card), LOCK, first, budget, &mut || true).await
+            }
+        });
+        let held = held.unwrap().unwrap();
+        let comes = |mine, looks| {
+            let mut turn = waiting(&shared, remote, mine, looks);
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(turn.as_mut().poll(&mut context).is_pending());
+            let turn = Sent(turn);
+            loom::thread::spawn(move || block_on(turn.into_inner()).unwrap())
+        };
+        let (second, third) = (comes(2, 2), comes(3, u32::MAX));
+        shared.section();
+        block_on(async {
+            if remote {
+                release(&Local::new(&*shared), LOCK, first, held).await
+            } else {
+                release(&Remote::new(&LoomCard(&shared)), LOCK, first, held).await
+            }
+        })
+        .unwrap();
+        let entered = 1 + u64::from(second.join().unwrap()) + u64::from(third.join().unwrap());
+        shared.data.with(|data| {
+            // SAFETY: the other threads are no more.
+            assert_eq!(unsafe { *data }, entered);
+        });
+        assert!(entered >= 2, "the patient one entered");
+    });
+}
+
+#[test]
+fn model_a_local_place_is_handed_on() {
+    search_place(false);
+}
+
+#[test]
+fn model_a_remote_place_is_handed_on() {
+    search_place(true);
 }
 
 /// A future whose parts are all loom's, or plain.

@@ -1,18 +1,16 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 
 //! What contenders do, for every lock made of tickets.
 //!
-//! A thread that waits in a lock cannot say so. Its ticket can: the two words
-//! of a lock are read here to know how many wait, and, in a lock that nobody
-//! uses yet, written, to begin near the wrap.
+//! A thread that waits in a lock cannot say so. Its ticket can: the two words of a
+//! lock are read here to know how many wait. In a lock that is not in use yet they
+//! are written, to begin near the wrap.
 
 use super::team::{reached, together, Muster};
 use crate::{
-    linux::{
-        lock::{SpinBackend, SpinRaw},
-        shim, Word,
-    },
+    harness::shim,
     locks::Word as _,
+    spin::{SpinBackend, SpinRaw, Word},
 };
 use kernel::{
     error::code::ETIMEDOUT,
@@ -35,14 +33,14 @@ fn words<T, R: SpinRaw>(lock: &Spin<T, R>) -> &[Word; 2] {
     unsafe { &*core::ptr::from_ref(lock).cast() }
 }
 
-/// Lets `ticket` be the first that a lock gives out which nobody has used.
+/// Makes `ticket` the first that an unused lock gives out.
 pub(super) fn first_ticket<T, R: SpinRaw>(lock: &Spin<T, R>, ticket: u32) {
     words(lock)
         .iter()
         .for_each(|word| word.store_release(ticket));
 }
 
-/// The owner and those who wait.
+/// The number of the owner and the waiters.
 fn present<T, R: SpinRaw>(lock: &Spin<T, R>) -> u32 {
     let [ticket, grant] = words(lock);
     let grant = grant.load_acquire();
@@ -54,7 +52,7 @@ pub(super) fn sleep() {
     shim::sleep_ms(1);
 }
 
-/// Whether everybody came in time.
+/// ETIMEDOUT if a thread came too late.
 fn nobody_late(late: &Atomic<bool>) -> Result {
     if late.load(Relaxed) {
         Err(ETIMEDOUT)
@@ -66,11 +64,12 @@ fn nobody_late(late: &Atomic<bool>) -> Result {
 /// Sections of each thread in [`exclude`].
 pub(super) const LAPS: u32 = 400;
 
-/// `threads` threads, which begin at one moment, add one to what `lock` protects,
-/// [`LAPS`] times each, by `lock` and by `try_lock`. Returns how often two were
-/// in the section. Whoever comes in first stays until another has come to the
-/// lock, and some ms longer: threads that begin together need not run together,
-/// where the machine has fewer CPUs than it looks.
+/// `threads` threads add one to what `lock` protects, [`LAPS`] times each, by
+/// `lock` and by `try_lock`. Returns how often two were in the section.
+///
+/// The threads begin at one moment. Threads that begin together need not run
+/// together, where the machine has fewer CPUs than it shows. The first owner
+/// therefore stays until another thread has come to the lock, and some ms longer.
 pub(super) fn exclude<R: SpinRaw>(lock: &Spin<u32, R>, threads: u32) -> Result<u32> {
     let inside = Atomic::new(0u32);
     let overlaps = Atomic::new(0u32);
@@ -119,14 +118,15 @@ pub(super) struct Tried {
     pub(super) got: u32,
 }
 
-/// `threads` threads, which begin at one moment, try `lock` [`TRIES`] times each,
-/// and go on until it has changed hands [`CHANGES`] times, or two seconds long:
-/// where the machine has fewer CPUs than it looks, they try by turns for long, and
-/// two that never try at one moment show nothing. Who gets it adds one to what it
-/// protects, and takes as long for it as a bug's window in `try_lock` may be: who
-/// comes out of the window then finds somebody in the section also where the one
-/// was interrupted there, and the other here. Nobody waits, also in a lock that
-/// does not exclude.
+/// `threads` threads, which begin at one moment, try `lock` [`TRIES`] times each.
+/// They go on until it has changed hands [`CHANGES`] times, or for two seconds.
+/// Where the machine has fewer CPUs than it shows, threads try by turns for long.
+/// Two threads that never try at one moment show nothing.
+///
+/// An owner adds one to what the lock protects, and takes as long for it as a
+/// bug's window in `try_lock` may be. A thread that comes out of the window then
+/// finds the owner in the section. This holds also where both were interrupted. No
+/// thread waits, also in a lock that does not exclude.
 pub(super) fn exclude_by_try<R: SpinRaw>(lock: &Spin<u32, R>, threads: u32) -> Result<Tried> {
     let inside = Atomic::new(0u32);
     let overlaps = Atomic::new(0u32);
@@ -251,9 +251,10 @@ pub(super) fn queue_up<R: SpinRaw>(lock: &Spin<Order, R>) -> Result {
 /// Sections of each thread in [`crowd`].
 pub(super) const CROWD_LAPS: u32 = 25;
 
-/// Four threads add one to what `lock` protects, [`CROWD_LAPS`] times each.
-/// Nobody leaves before the other three wait, but in its last lap: in the one
-/// before, all others have one to go, since each lap of one is a lap of all.
+/// Four threads add one to what `lock` protects, [`CROWD_LAPS`] times each. An
+/// owner leaves when the other three wait. In its last lap it leaves at once. In
+/// the lap before, all others have one to go, since each lap of one thread is a
+/// lap of all.
 pub(super) fn crowd<R: SpinRaw>(lock: &Spin<u32, R>) -> Result {
     let late = Atomic::new(false);
     let muster = Muster::new(4);

@@ -1,12 +1,12 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 
 //! A world that counts what is done to its words, to see that TWA's long-term
 //! path is really taken.
 
 use super::team::{reached, together, Muster};
 use crate::{
-    linux::Word,
     locks::{self, RawLock, Twa, World},
+    spin::Word,
 };
 use kernel::{
     prelude::*,
@@ -107,8 +107,8 @@ pub(super) struct Seen {
     pub(super) end: Counts,
 }
 
-/// One owns a TWA lock until three wait, one of them for its grant, two long
-/// term; or until it has seen less for too long.
+/// One thread owns a TWA lock until three wait: one for its grant, two long
+/// term. It gives up when it has seen fewer for too long.
 pub(super) fn three_wait() -> Result<Seen> {
     let (ticket, grant, slot) = (Tally::new(), Tally::new(), Tally::new());
     let counts = || Counts {

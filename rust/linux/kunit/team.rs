@@ -1,8 +1,11 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 
 //! Kthreads that begin together, each on a CPU of its own, and are joined.
 
-use crate::linux::shim::{self, Thread};
+use crate::{
+    harness::shim::{self, Thread},
+    spin,
+};
 use kernel::{
     ffi::{c_int, c_void},
     prelude::*,
@@ -54,11 +57,10 @@ pub(super) fn together<F: Fn(u32) + Sync>(members: u32, body: F) -> Result {
     let mut threads = KVec::with_capacity(members as usize, GFP_KERNEL)?;
     let made = team.iter().try_for_each(|member| {
         let arg = core::ptr::from_ref(member).cast_mut().cast();
+        let cpu = Some(member.id);
         // SAFETY: `run` expects a member, which stays until `stop` below has
         // returned, and ends with `await_stop`.
-        let thread = unsafe {
-            Thread::create(run::<F>, arg, c"handover_kunit", member.id, Some(member.id))
-        }?;
+        let thread = unsafe { Thread::create(run::<F>, arg, c"ho_kunit", member.id, cpu) }?;
         Ok(threads.push(thread, GFP_KERNEL)?)
     });
     if made.is_ok() {
@@ -78,10 +80,10 @@ pub(super) fn together<F: Fn(u32) + Sync>(members: u32, body: F) -> Result {
 
 /// Where members come to stand on their CPUs, all of them at one moment.
 ///
-/// Who waits with preemption off for another thread's step, other than by a
-/// lock, must know that it runs: `stop_machine()` waits for every CPU to
-/// schedule and lets none that did go on. So members with preemption off wait
-/// for the others only for a moment, and then step back.
+/// A thread that waits with preemption off for another thread's step must know that
+/// it runs. `stop_machine()` waits for every CPU to schedule, and lets none that did
+/// go on. So members with preemption off wait for the others only for a moment, and
+/// then step back.
 pub(super) struct Muster {
     members: u32,
     present: Atomic<u32>,
@@ -104,7 +106,7 @@ impl Muster {
     pub(super) fn fall_in(&self) -> Present {
         loop {
             // SAFETY: Paired with `preempt_enable` below, or in `Present::drop`.
-            unsafe { shim::handover_preempt_disable() };
+            unsafe { spin::shim::handover_preempt_disable() };
             self.present.add(1u32, Relaxed);
             let step_back = shim::now_ns() + 50_000_000;
             loop {
@@ -122,7 +124,7 @@ impl Muster {
             }
             // Whoever waits for this CPU gets it here.
             // SAFETY: Paired with `preempt_disable` above.
-            unsafe { shim::handover_preempt_enable() };
+            unsafe { spin::shim::handover_preempt_enable() };
             // SAFETY: No lock is held.
             unsafe { shim::handover_cond_resched() };
         }
@@ -132,7 +134,7 @@ impl Muster {
 impl Drop for Present {
     fn drop(&mut self) {
         // SAFETY: Paired with `preempt_disable` in `fall_in`, on this thread.
-        unsafe { shim::handover_preempt_enable() };
+        unsafe { spin::shim::handover_preempt_enable() };
     }
 }
 
@@ -155,7 +157,7 @@ unsafe extern "C" fn run<F: Fn(u32) + Sync>(arg: *mut c_void) -> c_int {
 
 /// Spins until `done()`; for members that are [`Present`]. False after too long a
 /// time, well before the kernel would call it a lockup. Between two looks 50 ms count
-/// at most: in a guest whose host stood still nobody else went on either.
+/// at most: a guest whose host stood still has not waited.
 pub(super) fn reached(done: impl Fn() -> bool) -> bool {
     const GAP: u64 = 50_000_000;
     let (mut left, mut looked) = (8_000_000_000_u64, shim::now_ns());

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! Tries a device: compare-and-swaps, writes and reads of a peer's words, every value
 //! checked.
@@ -12,7 +12,7 @@
 //! -d, --device NAME   -x, --gid-index N   --operations N (1000)
 //! ```
 
-use nic::{Endpoint, Memory, Nic, Options, QueuePair, Region, Remote, Request, Writes};
+use nic::{Endpoint, Memory, Nic, Options, QueuePair, Region, RemoteWord, WorkRequest, Writes};
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -27,7 +27,7 @@ const USAGE: &str = "usage: nic-try [-d DEVICE] [-x GID-INDEX] [--operations N] 
 #[derive(Serialize, Deserialize)]
 struct Hello {
     endpoint: Endpoint,
-    words: Remote,
+    words: RemoteWord,
 }
 
 fn say<T: Serialize>(stream: &mut BufReader<TcpStream>, value: &T) -> Result<()> {
@@ -53,7 +53,7 @@ fn meet(
     nic: &Nic,
     region: &Region,
     stream: TcpStream,
-) -> Result<(QueuePair, Remote, BufReader<TcpStream>)> {
+) -> Result<(QueuePair, RemoteWord, BufReader<TcpStream>)> {
     let mut stream = BufReader::new(stream);
     let mut queue = nic.queue_pair()?;
     let endpoint = queue.endpoint().clone();
@@ -90,7 +90,7 @@ fn timed(what: &str, operations: u64, mut one: impl FnMut(u64) -> Result<()>) ->
 }
 
 /// Word 0 is compared and swapped from 0 to `operations`, word 1 written.
-fn exercise(queue: &mut QueuePair, words: Remote, operations: u64) -> Result<()> {
+fn exercise(queue: &mut QueuePair, words: RemoteWord, operations: u64) -> Result<()> {
     let (counter, mark) = (words, words.at(8));
     // What comes first is slow: pages, and under emulation the code itself.
     for i in 0..100 {
@@ -122,7 +122,7 @@ fn exercise(queue: &mut QueuePair, words: Remote, operations: u64) -> Result<()>
         expect("read", queue.wait()?.values(), &expected[..])
     })?;
     timed("write and read, one doorbell", operations, |i| {
-        let pair = [Request::write(mark, i + 1), Request::read(mark, 1)];
+        let pair = [WorkRequest::write(mark, i + 1), WorkRequest::read(mark, 1)];
         queue.post_list(i, &pair)?;
         let done = queue.wait()?;
         expect(
@@ -136,8 +136,8 @@ fn exercise(queue: &mut QueuePair, words: Remote, operations: u64) -> Result<()>
         operations,
         |i| {
             let pair = [
-                Request::cas(mark, operations, 7),
-                Request::write(mark, operations).fenced(),
+                WorkRequest::cas(mark, operations, 7),
+                WorkRequest::write(mark, operations).fenced(),
             ];
             queue.post_list(i, &pair)?;
             expect("compare-and-swap and fenced write", queue.wait()?.id, i)
@@ -145,7 +145,15 @@ fn exercise(queue: &mut QueuePair, words: Remote, operations: u64) -> Result<()>
     )?;
     println!("work requests: {}", queue.posted() - before);
     expect("work requests", queue.posted() - before, 8 * operations)?;
-    expect("operations out", queue.outstanding(), 0)
+    expect("operations out", queue.outstanding(), 0)?;
+    flush(queue, words)
+}
+
+/// A read by the same queue pair: what it has written before is in the memory then, for the CPU.
+fn flush(queue: &mut QueuePair, words: RemoteWord) -> Result<()> {
+    queue.post_read(0, words, 1)?;
+    queue.wait()?;
+    Ok(())
 }
 
 /// What `exercise` leaves, as the CPU sees it.
@@ -179,8 +187,8 @@ fn loopback(nic: &Nic, operations: u64) -> Result<()> {
         a.post_list(
             i,
             &[
-                Request::write(region.remote(8), !i),
-                Request::read(region.remote(8), 1),
+                WorkRequest::write(region.remote(8), !i),
+                WorkRequest::read(region.remote(8), 1),
             ],
         )?;
         expect("plain write", a.wait()?.value(), !i)?;
@@ -189,7 +197,7 @@ fn loopback(nic: &Nic, operations: u64) -> Result<()> {
 }
 
 /// Posts `verb` when a line has come; how it ended.
-fn one(queue: &mut QueuePair, words: Remote, verb: &str) -> Result<()> {
+fn one(queue: &mut QueuePair, words: RemoteWord, verb: &str) -> Result<()> {
     std::io::stdin().read_line(&mut String::new())?;
     match verb {
         "cas" => queue.post_cas(1, words, 0, 1),

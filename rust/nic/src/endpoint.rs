@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! What peers tell each other, by any other way, before they are connected.
 
@@ -66,27 +66,6 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// A word of a peer's registered memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Remote {
-    /// Its address there, a multiple of 8.
-    pub addr: u64,
-    /// The key of the region that it is in.
-    pub rkey: u32,
-}
-
-impl Remote {
-    /// The word `bytes` further on. Costs nothing and asks nothing: whether the region
-    /// reaches so far, the peer's device says when it is accessed.
-    #[must_use]
-    pub fn at(self, bytes: u64) -> Remote {
-        Remote {
-            addr: self.addr.wrapping_add(bytes),
-            rkey: self.rkey,
-        }
-    }
-}
-
 /// `enum ibv_mtu` of a size in bytes.
 pub(crate) fn mtu_code(bytes: u16) -> Option<u32> {
     match bytes {
@@ -113,6 +92,7 @@ pub(crate) fn mtu_bytes(code: u32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RemoteWord;
 
     fn endpoint() -> Endpoint {
         Endpoint {
@@ -134,12 +114,12 @@ mod tests {
         let line = serde_json::to_string(&endpoint()).unwrap();
         assert_eq!(serde_json::from_str::<Endpoint>(&line).unwrap(), endpoint());
         assert!(line.contains("\"writes\":\"atomic\""), "{line}");
-        let remote = Remote {
+        let remote = RemoteWord {
             addr: 4096,
             rkey: 3,
         };
         let line = serde_json::to_string(&remote).unwrap();
-        assert_eq!(serde_json::from_str::<Remote>(&line).unwrap(), remote);
+        assert_eq!(serde_json::from_str::<RemoteWord>(&line).unwrap(), remote);
     }
 
     #[test]
@@ -183,13 +163,13 @@ mod tests {
 
     #[test]
     fn a_remote_further_on_keeps_its_key() {
-        let remote = Remote {
+        let remote = RemoteWord {
             addr: 4096,
             rkey: 3,
         };
         assert_eq!(
             remote.at(64),
-            Remote {
+            RemoteWord {
                 addr: 4160,
                 rkey: 3
             }

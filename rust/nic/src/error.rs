@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! What can go wrong.
 
-use crate::{Remote, Status};
+use crate::{RemoteWord, Status};
 use std::error::Error as Any;
 
 /// Why a call of this crate did not do what it promises.
@@ -46,6 +46,16 @@ pub enum Error {
         /// How many indices the port's table has.
         there: usize,
         /// Those of them that hold an address.
+        set: Vec<u32>,
+    },
+    /// On Ethernet the port has addresses of RoCE v1 alone, and none was asked for.
+    #[error("{}", only_v1(device, *port, set))]
+    OnlyRoceV1 {
+        /// The device.
+        device: String,
+        /// Its port.
+        port: u8,
+        /// The indices that hold an address.
         set: Vec<u32>,
     },
     /// The port is not active: no cable, or no network.
@@ -133,7 +143,7 @@ pub enum Error {
         /// The operation's name.
         id: u64,
         /// The word that it was about, and by which key.
-        remote: Remote,
+        remote: RemoteWord,
     },
     /// An operation on a queue pair that has failed: it takes none any more. Drop it.
     #[error("the queue pair to {peer} has failed")]
@@ -161,8 +171,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the own side is at fault, as far as that can be told: what was asked, the
-    /// library or the device. Else it is the peer, or what is between.
+    /// Whether this side is at fault, as far as that can be told: the call, the library or
+    /// the device. Else it is the peer, or what is between.
     #[must_use]
     pub fn is_local(&self) -> bool {
         match self {
@@ -197,12 +207,23 @@ fn no_device(asked: Option<&str>, there: &[String]) -> String {
 }
 
 fn no_gid(device: &str, port: u8, index: u8, there: usize, set: &[u32]) -> String {
-    let set: Vec<String> = set.iter().map(u32::to_string).collect();
-    let set = match &set[..] {
-        [] => "none is set".to_owned(),
-        set => format!("set: {}", set.join(", ")),
+    let set = match numbers(set) {
+        set if set.is_empty() => "none is set".to_owned(),
+        set => format!("set: {set}"),
     };
     format!("port {port} of {device} has no GID {index}: there are {there} indices, {set}")
+}
+
+fn numbers(of: &[u32]) -> String {
+    let of: Vec<String> = of.iter().map(u32::to_string).collect();
+    of.join(", ")
+}
+
+fn only_v1(device: &str, port: u8, set: &[u32]) -> String {
+    format!(
+        "port {port} of {device} has no address of RoCE v2; RoCE v1 is to be asked for, by the index of its GID, of {}",
+        numbers(set)
+    )
 }
 
 #[cfg(test)]
@@ -242,12 +263,25 @@ mod tests {
     }
 
     #[test]
+    fn roce_v1_alone_says_how_to_ask_for_it() {
+        let said = Error::OnlyRoceV1 {
+            device: "mlx5_0".into(),
+            port: 1,
+            set: vec![0, 2],
+        };
+        assert_eq!(
+            said.to_string(),
+            "port 1 of mlx5_0 has no address of RoCE v2; RoCE v1 is to be asked for, by the index of its GID, of 0, 2"
+        );
+    }
+
+    #[test]
     fn a_failed_operation_names_status_peer_id_and_address() {
         let said = Error::Completion {
             status: Status::REMOTE_ACCESS,
             peer: "queue pair 17 at 10.0.0.1".into(),
             id: 3,
-            remote: Remote {
+            remote: RemoteWord {
                 addr: 0x7f00,
                 rkey: 0x1a,
             },

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! Verbs as a lock uses them: compare-and-swap, read and write of eight aligned bytes in
-//! another machine's memory, on reliable connections, by `libibverbs`.
+//! Verbs as a lock uses them, by `libibverbs`. They are compare-and-swap, read and write of
+//! eight aligned bytes in another machine's memory, on reliable connections.
 //!
 //! ```no_run
 //! use nic::{Memory, Nic, Options};
@@ -19,29 +19,36 @@
 //! # }
 //! ```
 //!
-//! Of a word that a CPU and peers reach: a remote write is single with the CPU's loads,
-//! stores and read-modify-writes ([`Writes`]). A remote read may be torn by a store: soft-RoCE
-//! copies bytes, of which each is whole. (Of cards the literature says that they read eight
-//! aligned bytes as one.) A remote compare-and-swap is atomic with others through the same
-//! device, and a CPU's load sees no part of it; with the CPU's stores and read-modify-writes,
-//! and with remote writes, it is not atomic: their changes may be lost. (rxe writes without the
-//! lock that its compare-and-swaps take.)
+//! These hold for a word that a CPU and peers reach. A remote write is single with the CPU's
+//! loads, stores and read-modify-writes: see [`Writes`]. A remote read may be torn by a store:
+//! soft-RoCE copies bytes, of which each is whole. Cards read eight aligned bytes as one, says
+//! the literature.
 //!
-//! Made of `sideway` (MPL-2.0) and, where that lacks a call, `rdma-mummy-sys` (MIT);
-//! `libibverbs.so.1` is opened when the program starts, so that a program of this crate
-//! runs without it, too: [`Nic::open`] fails then.
+//! A remote compare-and-swap is atomic with others through the same device, and a CPU's load
+//! sees no part of it. It is not atomic with the CPU's stores and read-modify-writes, nor with
+//! remote writes: their changes may be lost. Rxe writes without the lock that its
+//! compare-and-swaps take.
 //!
-//! A limit: a device that is taken out while a program uses it (hot unplug, a fatal reset)
-//! may refuse to destroy its queue pairs, and sideway ends the process then (it asserts).
-//! Soft-RoCE does not.
+//! The crate is made of `sideway` (MPL-2.0) and, where that lacks a call, `rdma-mummy-sys`
+//! (MIT). `libibverbs.so.1` is opened when the program starts. A program of this crate runs
+//! without it, too: [`Nic::open`] fails then.
+//!
+//! A limit: a device may be taken out while a program uses it, by hot unplug or a fatal reset.
+//! It may then refuse to destroy its queue pairs, and sideway's assertion ends the process.
+//! Soft-RoCE does not refuse.
 //!
 //! All foreign calls that sideway does not wrap are in `verbs.rs`.
 
+mod choose;
+mod device;
 mod endpoint;
 mod error;
 mod memory;
 mod open;
+mod options;
+mod path;
 mod queue;
+mod remote;
 mod request;
 mod ring;
 mod silence;
@@ -49,12 +56,14 @@ mod status;
 mod verbs;
 mod writes;
 
-pub use endpoint::{Endpoint, Remote};
+pub use endpoint::Endpoint;
 pub use error::Error;
 pub use memory::Memory;
-pub use open::{Nic, Options, Region};
+pub use open::{Nic, Region};
+pub use options::Options;
 pub use queue::QueuePair;
-pub use request::{Completion, Request};
+pub use remote::RemoteWord;
+pub use request::{Completion, WorkRequest};
 pub use ring::MAX_WORDS;
 pub use status::Status;
-pub use writes::Writes;
+pub use writes::{PlainWrites, Writes};

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! Memory that a device may read and write while the program does.
 
@@ -10,13 +10,29 @@ use std::sync::Arc;
 
 /// Zeroed, page-aligned memory of words that the CPU and devices share.
 ///
-/// Every access of the program's goes through [`AtomicU64`], so whatever a device does
-/// to it is no undefined behaviour, only a value. It is mapped shared: a fork leaves the
-/// pages that a device knows with parent and child alike.
+/// Every access of the program's goes through [`AtomicU64`]. Whatever a device does to it
+/// is no undefined behaviour, only a value. It is mapped shared: a fork leaves the pages
+/// that a device knows with parent and child alike.
+///
+/// # Examples
+///
+/// ```
+/// use nic::Memory;
+/// use std::sync::atomic::Ordering;
+///
+/// # fn main() -> Result<(), nic::Error> {
+/// let memory = Memory::new(100)?;
+/// // Whole pages.
+/// assert!(memory.len() >= 4096);
+/// memory.word(8).store(7, Ordering::Release);
+/// assert_eq!(memory.word(8).load(Ordering::Acquire), 7);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Invariants
 ///
-/// `base` begins a mapping of `len` bytes, a multiple of the page's size, that is
+/// `base` begins a mapping of `len` bytes, a multiple of the page's size. The mapping is
 /// readable, writable and this value's until it is dropped.
 #[derive(Debug)]
 pub struct Memory {

@@ -1,144 +1,66 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! A device, opened: its port, its address, what it promises.
 
-use crate::endpoint::{mtu_bytes, Endpoint, Remote};
-use crate::queue::{Path, QueuePair};
+use crate::choose::{self, Address, Kind, PortIs, Unchosen};
+use crate::device::Device;
+use crate::endpoint::mtu_bytes;
+use crate::options::in_range;
+use crate::queue::QueuePair;
 use crate::verbs::Registered;
 use crate::writes::{driver, Writes};
-use crate::{Error, Memory};
+use crate::{Error, Memory, Options, RemoteWord};
 use sideway::ibverbs::address::{Gid, GidType};
-use sideway::ibverbs::device::{DeviceInfo, DeviceList};
+use sideway::ibverbs::device::{self, DeviceInfo, DeviceList};
 use sideway::ibverbs::device_context::{AtomicCapability, DeviceContext, LinkLayer, PortState};
-use sideway::ibverbs::protection_domain::ProtectionDomain;
 use sideway::ibverbs::AccessFlags;
-use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-/// Which device, and how patient its connections are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    /// The device's name, as `ibv_devices` lists it; by default the first.
-    pub device: Option<String>,
-    /// Which of the port's addresses to use; by default the first of RoCE v2 that is an
-    /// IPv4 address, and index 0 where none is.
-    pub gid_index: Option<u8>,
-    /// The device's port; by default 1, the first.
-    pub port: u8,
-    /// An unanswered packet is sent again after 4.096 µs · 2^timeout, at most 31; by
-    /// default 18, which is 1.07 s and does for a slow guest. 0 is never: what is lost is
-    /// waited for without end.
-    pub timeout: u8,
-    /// How often, 0 to 7; by default 6. An operation that a dead peer never answers fails
-    /// after about (retries + 1) timeouts. With 7, which rxe takes for 'for ever', and where the
-    /// device hangs, after four times that and a second ([`Error::Silent`](crate::Error)).
-    pub retries: u8,
-    /// How many operations may be out on a queue pair; by default 16. Costs 64 bytes of
-    /// registered memory each.
-    pub depth: u32,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            device: None,
-            gid_index: None,
-            port: 1,
-            timeout: 18,
-            retries: 6,
-            depth: 16,
-        }
-    }
-}
-
-impl Options {
-    fn check(&self) -> Result<(), Error> {
-        for (option, value, least, most) in [
-            ("timeout", u64::from(self.timeout), 0, 31),
-            ("retries", u64::from(self.retries), 0, 7),
-            ("depth", u64::from(self.depth), 1, 1 << 15),
-        ] {
-            in_range(option, value, least, most)?;
-        }
-        Ok(())
-    }
-}
-
-fn in_range(option: &'static str, value: u64, least: u64, most: u64) -> Result<(), Error> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(Error::OutOfRange {
-        option,
-        value,
-        least,
-        most,
-    })
-}
-
-/// One of a port's addresses.
-#[derive(Debug, Clone, Copy)]
-struct Address {
-    index: u32,
-    gid: [u8; 16],
-    roce2: bool,
-}
-
-/// The address at `asked`, or the one to take by default.
-fn choose(addresses: &[Address], asked: Option<u8>) -> Option<Address> {
-    let at = |index: u32| {
-        addresses
-            .iter()
-            .find(|address| address.index == index)
-            .copied()
-    };
-    if let Some(asked) = asked {
-        return at(u32::from(asked));
-    }
-    let is_ipv4 = |address: &&Address| Ipv6Addr::from(address.gid).to_ipv4_mapped().is_some();
-    // A path names its address in 8 bits.
-    let named = addresses.iter().filter(|address| address.index <= 255);
-    let ipv4 = named.filter(|address| address.roce2).find(is_ipv4).copied();
-    ipv4.or_else(|| at(0))
-}
-
 /// An RDMA device, opened; for all threads. What is made of it keeps it open.
+///
+/// # Examples
+///
+/// ```no_run
+/// use nic::{Memory, Nic, Options};
+///
+/// # fn main() -> Result<(), nic::Error> {
+/// let options = Options { device: Some("mlx5_0".into()), ..Options::default() };
+/// let nic = Nic::open(&options)?;
+/// println!("{} writes words by {:?}", nic.name(), nic.writes()?);
+/// let region = nic.register(Memory::new(4096)?)?;
+/// println!("its first word, for a peer: {:?}", region.remote(0));
+/// # Ok(())
+/// # }
+/// ```
 pub struct Nic {
-    pd: Arc<ProtectionDomain>,
-    context: Arc<DeviceContext>,
-    options: Options,
-    name: String,
-    capabilities: u64,
-    lid: u16,
-    mtu: u16,
-    address: Address,
-    global: bool,
-    /// Reads and compare-and-swaps at a time: sent, and answered.
-    initiates: u8,
-    answers: u8,
+    device: Device,
 }
 
 impl Nic {
-    /// Opens the device and looks at its port. Costs some ten system calls.
+    /// Opens the device and looks at its port. Costs some ten system calls, and three for each
+    /// device that is there where none is asked for by name.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfRange`] for options that no device takes; [`Error::List`],
-    /// [`Error::NoDevice`], [`Error::NoGid`], [`Error::PortDown`], [`Error::NoAtomics`] by
+    /// [`Error::NoDevice`], [`Error::NoGid`], [`Error::OnlyRoceV1`], [`Error::PortDown`], [`Error::NoAtomics`] by
     /// name; [`Error::Verbs`] where the library fails.
     pub fn open(options: &Options) -> Result<Nic, Error> {
         options.check()?;
         let list = DeviceList::new().map_err(|error| Error::List(error.into()))?;
-        let found = list.iter().find(|device| match &options.device {
-            Some(name) => *name == device.name(),
-            None => true,
-        });
-        let device = found.ok_or_else(|| Error::NoDevice {
+        let found = match &options.device {
+            Some(name) => list.iter().find(|device| *name == device.name()),
+            None => {
+                let ports: Vec<_> = list.iter().map(|it| port_is(&it, options.port)).collect();
+                choose::device(&ports).and_then(|number| list.iter().nth(number))
+            }
+        };
+        let found = found.ok_or_else(|| Error::NoDevice {
             asked: options.device.clone(),
             there: list.iter().map(|device| device.name()).collect(),
         })?;
-        let name = device.name();
-        let context = device
+        let name = found.name();
+        let context = found
             .open()
             .map_err(Error::verbs(&name, "open the device"))?;
         let attr = context
@@ -162,18 +84,28 @@ impl Nic {
         }
         let addresses = addresses(&context, options.port)
             .map_err(Error::verbs(&name, "ask for its addresses"))?;
-        let address = choose(&addresses, options.gid_index).ok_or_else(|| Error::NoGid {
-            device: name.clone(),
-            port: options.port,
-            index: options.gid_index.unwrap_or(0),
-            there: usize::try_from(port.gid_tbl_len()).unwrap_or(0),
-            set: addresses.iter().map(|address| address.index).collect(),
-        })?;
         let ethernet = port.attr.link_layer == LinkLayer::Ethernet as u8;
+        options.check_port(port.attr.pkey_tbl_len)?;
+        let set = || addresses.iter().map(|address| address.index).collect();
+        let address = choose::address(&addresses, ethernet, options.gid_index);
+        let address = address.map_err(|why| match why {
+            Unchosen::NotThere(index) => Error::NoGid {
+                device: name.clone(),
+                port: options.port,
+                index,
+                there: usize::try_from(port.gid_tbl_len()).unwrap_or(0),
+                set: set(),
+            },
+            Unchosen::OnlyV1 => Error::OnlyRoceV1 {
+                device: name.clone(),
+                port: options.port,
+                set: set(),
+            },
+        })?;
         let pd = context
             .alloc_pd()
             .map_err(Error::verbs(&name, "allocate a protection domain"))?;
-        Ok(Nic {
+        let device = Device {
             pd,
             options: options.clone(),
             capabilities: attr.attr.device_cap_flags_ex,
@@ -186,38 +118,40 @@ impl Nic {
             answers: at_a_time(attr.max_qp_rd_atom()),
             name,
             context,
-        })
+        };
+        Ok(Nic { device })
     }
 
     /// The device's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        &self.device.name
     }
 
     /// The index of the address that its connections use.
     #[must_use]
     pub fn gid_index(&self) -> u8 {
-        // `choose` takes none beyond.
-        self.address.index as u8
+        self.device.gid_index()
     }
 
     /// How a word of the memory behind this device is to be written so that it comes as
-    /// one. Looks at `/sys` where the device has no atomic write.
+    /// one. Reads the driver's name from `/sys`.
     ///
     /// # Errors
     ///
     /// [`Error::TornWrites`] where no way is known.
     pub fn writes(&self) -> Result<Writes, Error> {
-        let driver = driver("/sys/class/infiniband".as_ref(), &self.name);
-        Writes::of(self.capabilities, driver.as_deref()).map_err(|reason| Error::TornWrites {
-            device: self.name.clone(),
+        let driver = driver("/sys/class/infiniband".as_ref(), &self.device.name);
+        let trusted = self.device.options.plain_writes;
+        let writes = Writes::of(self.device.capabilities, &driver, trusted);
+        writes.map_err(|reason| Error::TornWrites {
+            device: self.device.name.clone(),
             reason,
         })
     }
 
-    /// Lets peers that are connected to this device read, write and compare-and-swap in
-    /// all of `memory`, until the region is dropped.
+    /// Lets connected peers read, write and compare-and-swap in all of `memory`, until the region
+    /// is dropped.
     ///
     /// Costs a system call and pins the memory (`RLIMIT_MEMLOCK` counts it).
     ///
@@ -229,8 +163,8 @@ impl Nic {
             | AccessFlags::RemoteRead
             | AccessFlags::RemoteWrite
             | AccessFlags::RemoteAtomic;
-        let registered = Registered::new(&self.pd, memory, access)
-            .map_err(Error::verbs(&self.name, "register memory"))?;
+        let registered = Registered::new(&self.device.pd, memory, access)
+            .map_err(Error::verbs(&self.device.name, "register memory"))?;
         Ok(Region { registered })
     }
 
@@ -243,54 +177,22 @@ impl Nic {
     ///
     /// [`Error::TornWrites`] as [`Nic::writes`], [`Error::Memory`], [`Error::Verbs`].
     pub fn queue_pair(&self) -> Result<QueuePair, Error> {
-        QueuePair::new(self, self.options.depth, self.writes()?)
-    }
-
-    pub(crate) fn pd(&self) -> &Arc<ProtectionDomain> {
-        &self.pd
-    }
-
-    pub(crate) fn context(&self) -> &Arc<DeviceContext> {
-        &self.context
-    }
-
-    pub(crate) fn endpoint(&self, qpn: u32, psn: u32, writes: Writes) -> Endpoint {
-        Endpoint {
-            qpn,
-            psn,
-            lid: self.lid,
-            gid: self.address.gid,
-            mtu: self.mtu,
-            port: self.options.port,
-            reads: self.answers,
-            writes,
-        }
-    }
-
-    pub(crate) fn path(&self) -> Path {
-        Path {
-            device: self.name.clone(),
-            gid_index: self.gid_index(),
-            global: self.global,
-            timeout: self.options.timeout,
-            retries: self.options.retries,
-            initiates: self.initiates,
-        }
+        QueuePair::new(&self.device, self.device.options.depth, self.writes()?)
     }
 }
 
 impl std::fmt::Debug for Nic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Nic")
-            .field("name", &self.name)
+            .field("name", &self.device.name)
             .field(
                 "address",
                 &Gid {
-                    raw: self.address.gid,
+                    raw: self.device.address.gid,
                 }
                 .to_string(),
             )
-            .field("options", &self.options)
+            .field("options", &self.device.options)
             .finish_non_exhaustive()
     }
 }
@@ -298,6 +200,20 @@ impl std::fmt::Debug for Nic {
 /// What a device says that it can have at a time; more than 16 brings a lock nothing.
 fn at_a_time(most: i32) -> u8 {
     most.clamp(1, 16) as u8
+}
+
+/// What that port of a device is like. Whoever cannot be asked is none that is chosen.
+fn port_is(device: &device::Device<'_>, port: u8) -> PortIs {
+    let state = device
+        .open()
+        .ok()
+        .and_then(|it| it.query_port(port).ok())
+        .map(|it| it.attr.state);
+    match state {
+        Some(state) if state == PortState::Active as u32 => PortIs::Up,
+        Some(_) => PortIs::Down,
+        None => PortIs::Missing,
+    }
 }
 
 fn addresses(
@@ -311,7 +227,11 @@ fn addresses(
     let addresses = ours.map(|entry| Address {
         index: entry.gid_index(),
         gid: entry.gid().raw,
-        roce2: entry.gid_type() == GidType::RoceV2,
+        kind: match entry.gid_type() {
+            GidType::InfiniBand => Kind::InfiniBand,
+            GidType::RoceV1 => Kind::RoceV1,
+            GidType::RoceV2 => Kind::RoceV2,
+        },
     });
     Ok(addresses.collect())
 }
@@ -360,10 +280,10 @@ impl Region {
     ///
     /// As [`Memory::word`]: when `offset` is no word's.
     #[must_use]
-    pub fn remote(&self, offset: usize) -> Remote {
+    pub fn remote(&self, offset: usize) -> RemoteWord {
         // The same panic where it is made, not an error at the peer.
         let _ = self.memory().word(offset);
-        Remote {
+        RemoteWord {
             addr: self.addr() + offset as u64,
             rkey: self.rkey(),
         }
@@ -373,65 +293,12 @@ impl Region {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
-
-    fn address(index: u32, gid: [u8; 16], roce2: bool) -> Address {
-        Address { index, gid, roce2 }
-    }
-
-    fn ipv4(last: u8) -> [u8; 16] {
-        Ipv4Addr::new(10, 0, 0, last).to_ipv6_mapped().octets()
-    }
 
     #[test]
     fn a_device_is_for_all_threads() {
         fn is_shared<T: Send + Sync>() {}
         is_shared::<Nic>();
         is_shared::<Region>();
-    }
-
-    #[test]
-    fn the_default_address_is_roce_v2_of_ipv4() {
-        let link_local = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1).octets();
-        let table = [
-            address(0, link_local, true),
-            address(2, ipv4(1), false),
-            address(3, ipv4(1), true),
-            address(5, ipv4(2), true),
-        ];
-        assert_eq!(choose(&table, None).unwrap().index, 3);
-        assert_eq!(choose(&table, Some(2)).unwrap().index, 2);
-        assert_eq!(choose(&table[..1], None).unwrap().index, 0);
-        assert!(choose(&table, Some(1)).is_none());
-        assert!(choose(&table[1..2], None).is_none());
-        assert!(choose(&[], None).is_none());
-    }
-
-    #[test]
-    fn an_index_that_no_path_can_name_is_not_chosen() {
-        assert!(choose(&[address(256, ipv4(1), true)], None).is_none());
-    }
-
-    #[test]
-    fn options_are_within_what_the_verbs_take() {
-        assert!(Options::default().check().is_ok());
-        let refused = |change: fn(&mut Options)| {
-            let mut options = Options::default();
-            change(&mut options);
-            options.check().unwrap_err().to_string()
-        };
-        assert_eq!(
-            refused(|options| options.timeout = 32),
-            "timeout is 32, of 0 to 31"
-        );
-        assert_eq!(
-            refused(|options| options.retries = 8),
-            "retries is 8, of 0 to 7"
-        );
-        assert_eq!(
-            refused(|options| options.depth = 0),
-            "depth is 0, of 1 to 32768"
-        );
     }
 
     #[test]

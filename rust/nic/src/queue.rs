@@ -1,17 +1,17 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! A connection to one peer: posting, and what comes of it.
 
-use crate::endpoint::{mtu_code, Endpoint, Remote};
-use crate::open::Nic;
-use crate::request::{Completion, Request};
+use crate::device::Device;
+use crate::endpoint::Endpoint;
+use crate::path::Path;
+use crate::request::{Completion, WorkRequest};
 use crate::ring::{Pending, Ring, MAX_WORDS};
 use crate::silence::Silence;
-use crate::verbs::{Registered, Wire, Work};
-use crate::{Error, Memory, Status, Writes};
-use sideway::ibverbs::address::{AddressHandleAttribute, Gid};
+use crate::verbs::{Post, Registered, Work};
+use crate::{Error, Memory, RemoteWord, Status, Writes};
 use sideway::ibverbs::completion::CreateCompletionQueueWorkCompletionFlags as Fields;
-use sideway::ibverbs::queue_pair::{QueuePairAttribute, QueuePairState, SendOperationFlags};
+use sideway::ibverbs::queue_pair::SendOperationFlags;
 use sideway::ibverbs::AccessFlags;
 use std::cell::Cell;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -21,24 +21,45 @@ use std::sync::atomic::Ordering;
 /// A slot is as long as the longest result.
 const SLOT: usize = 8 * MAX_WORDS;
 
-/// Polls before a wait gives the CPU up between them: longer than a network card takes,
+/// Polls before a wait gives the CPU up between them. That is longer than a network card takes, and
 /// shorter than soft-RoCE, whose other half may need this CPU.
 const SPINS: u64 = 200;
 
 /// A reliable connection to one peer, with a completion queue of its own.
 ///
-/// Operations are carried out by the peer in the order in which they are posted, and
-/// complete in that order. It may go from thread to thread but is one thread's at a time:
+/// Operations complete in the order in which they are posted. The peer's card carries them out in
+/// that order, with one exception: what is behind a read or a compare-and-swap may overtake it
+/// where it is not [fenced](WorkRequest::fenced). A complete write is the peer's card's, and need not
+/// be in the memory yet: see [`WorkRequest::write`].
+///
+/// It may go from thread to thread but is one thread's at a time:
 ///
 /// ```compile_fail
 /// fn is_sync<T: Sync>() {}
 /// is_sync::<nic::QueuePair>();
 /// ```
 ///
-/// It may be dropped with operations out: they may still be carried out or not, and the
-/// memory of their results stays registered until the queue pair is gone.
+/// It may be dropped with operations out, which may then still be carried out or not. The memory of
+/// their results stays registered until the queue pair is gone.
+///
+/// # Examples
+///
+/// ```no_run
+/// use nic::{Endpoint, Nic, QueuePair, RemoteWord, WorkRequest};
+///
+/// # fn run(nic: &Nic, peer: &Endpoint, word: RemoteWord) -> Result<(), nic::Error> {
+/// let mut queue: QueuePair = nic.queue_pair()?;
+/// // The peer has to connect to this one's `endpoint`, too.
+/// queue.connect(peer)?;
+/// // One doorbell; the read finds what the write wrote.
+/// queue.post_list(1, &[WorkRequest::write(word, 7), WorkRequest::read(word, 1)])?;
+/// let done = queue.wait()?;
+/// assert_eq!((done.id, done.value()), (1, 7));
+/// # Ok(())
+/// # }
+/// ```
 pub struct QueuePair {
-    wire: Wire,
+    post: Post,
     ring: Ring,
     /// What is being posted; here so that posting allocates nothing.
     works: Vec<Work>,
@@ -59,40 +80,29 @@ struct Peer {
     writes: Option<Writes>,
 }
 
-/// What of the device and of the options `connect` needs.
-pub(crate) struct Path {
-    pub(crate) device: String,
-    pub(crate) gid_index: u8,
-    pub(crate) global: bool,
-    pub(crate) timeout: u8,
-    pub(crate) retries: u8,
-    /// Reads and compare-and-swaps that may be out at a time.
-    pub(crate) initiates: u8,
-}
-
 impl QueuePair {
-    pub(crate) fn new(nic: &Nic, depth: u32, writes: Writes) -> Result<QueuePair, Error> {
-        let device = nic.name();
+    pub(crate) fn new(device: &Device, depth: u32, writes: Writes) -> Result<QueuePair, Error> {
+        let name = &device.name;
         let ring = Ring::new(depth);
         let results = Memory::new(SLOT * ring.slots())?;
-        let results = Registered::new(nic.pd(), results, AccessFlags::LocalWrite)
-            .map_err(Error::verbs(device, "register the memory of results"))?;
+        let results = Registered::new(&device.pd, results, AccessFlags::LocalWrite)
+            .map_err(Error::verbs(name, "register the memory of results"))?;
         // One more than can be out: none is ever lost.
-        let cq = nic
-            .context()
+        let cq = device
+            .context
             .create_cq_builder()
             .setup_cqe(depth + 1)
             .setup_wc_flags(Fields::none())
             .build_ex()
-            .map_err(Error::verbs(device, "create a completion queue"))?;
+            .map_err(Error::verbs(name, "create a completion queue"))?;
         let mut verbs = SendOperationFlags::AtomicCompareAndSwap
             | SendOperationFlags::Read
             | SendOperationFlags::Write;
         if writes == Writes::Atomic {
             verbs |= SendOperationFlags::AtomicWrite;
         }
-        let qp = nic
-            .pd()
+        let qp = device
+            .pd
             .create_qp_builder()
             .setup_send_cq(cq.clone())
             .setup_recv_cq(cq.clone())
@@ -101,12 +111,12 @@ impl QueuePair {
             .setup_max_inline_data(8)
             .setup_send_ops_flags(verbs)
             .build_ex()
-            .map_err(Error::verbs(device, "create a queue pair"))?;
-        let wire = Wire::new(qp, cq, results);
-        let path = nic.path();
-        let mine = nic.endpoint(wire.number(), first_packet(), writes);
+            .map_err(Error::verbs(name, "create a queue pair with ibv_wr_*"))?;
+        let post = Post::new(qp, cq, results);
+        let path = device.path();
+        let mine = device.endpoint(post.number(), first_packet(), writes);
         Ok(QueuePair {
-            wire,
+            post,
             ring,
             works: Vec::with_capacity(depth as usize),
             mine,
@@ -125,17 +135,17 @@ impl QueuePair {
         &self.mine
     }
 
-    /// Connects to `peer`, once. The peer must do the same with this one's
-    /// [`QueuePair::endpoint`]; what is posted before it has is sent again, for as long as
-    /// the options' `timeout` and `retries` allow.
+    /// Connects to `peer`, once. The peer must do the same with this one's [`QueuePair::endpoint`].
+    /// What is posted before is sent again, for as long as the options' `timeout` and `retries`
+    /// allow.
     ///
     /// Costs three system calls.
     ///
     /// # Errors
     ///
-    /// [`Error::Endpoint`] and [`Error::TornWrites`] where the peer cannot be one,
-    /// [`Error::Connected`] the second time, [`Error::Verbs`] where the network has no way
-    /// to it. After the latter, the queue pair is of no use: drop it.
+    /// [`Error::Endpoint`] and [`Error::TornWrites`] where the peer cannot be one.
+    /// [`Error::Connected`] the second time. [`Error::Verbs`] where the network has no way to it.
+    /// After the latter, the queue pair is of no use: drop it.
     pub fn connect(&mut self, peer: &Endpoint) -> Result<(), Error> {
         if let Some(peer) = &self.peer {
             return Err(Error::Connected {
@@ -143,24 +153,23 @@ impl QueuePair {
             });
         }
         peer.check()?;
-        let writes =
-            Writes::between(self.mine.writes, peer.writes).ok_or_else(|| Error::TornWrites {
-                device: peer.to_string(),
-                reason: format!(
-                    "it takes atomic writes, which {} does not send",
-                    self.path.device
-                ),
-            })?;
+        let writes = self.path.writes(self.mine.writes, peer)?;
         self.peer = Some(Peer {
             name: peer.to_string(),
             writes: None,
         });
         for (what, to) in [
-            ("bring the queue pair up", self.init()),
-            ("find a way to the peer", self.ready_to_receive(peer)),
-            ("let the queue pair send", self.ready_to_send(peer)),
+            ("bring the queue pair up", self.path.init(&self.mine)),
+            (
+                "find a way to the peer",
+                self.path.ready_to_receive(&self.mine, peer),
+            ),
+            (
+                "let the queue pair send",
+                self.path.ready_to_send(&self.mine, peer),
+            ),
         ] {
-            self.wire
+            self.post
                 .modify(&to)
                 .map_err(Error::verbs(&self.path.device, what))?;
         }
@@ -171,77 +180,43 @@ impl QueuePair {
         Ok(())
     }
 
-    fn init(&self) -> QueuePairAttribute {
-        let mut to = QueuePairAttribute::new();
-        to.setup_state(QueuePairState::Init)
-            .setup_pkey_index(0)
-            .setup_port(self.mine.port)
-            .setup_access_flags(
-                AccessFlags::RemoteRead | AccessFlags::RemoteWrite | AccessFlags::RemoteAtomic,
-            );
-        to
-    }
-
-    fn ready_to_receive(&self, peer: &Endpoint) -> QueuePairAttribute {
-        let mut way = AddressHandleAttribute::new();
-        way.setup_dest_lid(peer.lid).setup_port(self.mine.port);
-        if self.path.global {
-            way.setup_grh(&Gid { raw: peer.gid }, 0, self.path.gid_index, 64, 0);
-        }
-        // Checked before: it has a code.
-        let mtu = mtu_code(self.mine.mtu.min(peer.mtu)).unwrap_or(1);
-        let mut to = QueuePairAttribute::new();
-        to.setup_state(QueuePairState::ReadyToReceive)
-            .setup_path_mtu(mtu.into())
-            .setup_dest_qp_num(peer.qpn)
-            .setup_rq_psn(peer.psn)
-            .setup_max_dest_read_atomic(self.mine.reads)
-            .setup_min_rnr_timer(12)
-            .setup_address_vector(&way);
-        to
-    }
-
-    fn ready_to_send(&self, peer: &Endpoint) -> QueuePairAttribute {
-        let mut to = QueuePairAttribute::new();
-        to.setup_state(QueuePairState::ReadyToSend)
-            .setup_sq_psn(self.mine.psn)
-            .setup_timeout(self.path.timeout)
-            .setup_retry_cnt(self.path.retries)
-            .setup_rnr_retry(7)
-            .setup_max_read_atomic(self.path.initiates.min(peer.reads));
-        to
-    }
-
-    /// Posts a [`Request::cas`]; `id` comes back with its completion.
+    /// Posts a [`WorkRequest::cas`]; `id` comes back with its completion.
     ///
     /// # Errors
     ///
     /// As [`QueuePair::post_list`].
-    pub fn post_cas(&mut self, id: u64, remote: Remote, old: u64, new: u64) -> Result<(), Error> {
-        self.post_list(id, &[Request::cas(remote, old, new)])
+    pub fn post_cas(
+        &mut self,
+        id: u64,
+        remote: RemoteWord,
+        old: u64,
+        new: u64,
+    ) -> Result<(), Error> {
+        self.post_list(id, &[WorkRequest::cas(remote, old, new)])
     }
 
-    /// Posts a [`Request::read`]; `id` comes back with its completion.
+    /// Posts a [`WorkRequest::read`]; `id` comes back with its completion.
     ///
     /// # Errors
     ///
     /// As [`QueuePair::post_list`].
-    pub fn post_read(&mut self, id: u64, remote: Remote, words: usize) -> Result<(), Error> {
-        self.post_list(id, &[Request::read(remote, words)])
+    pub fn post_read(&mut self, id: u64, remote: RemoteWord, words: usize) -> Result<(), Error> {
+        self.post_list(id, &[WorkRequest::read(remote, words)])
     }
 
-    /// Posts a [`Request::write`]; `id` comes back with its completion.
+    /// Posts a [`WorkRequest::write`]; `id` comes back with its completion.
     ///
     /// # Errors
     ///
     /// As [`QueuePair::post_list`].
-    pub fn post_write(&mut self, id: u64, remote: Remote, value: u64) -> Result<(), Error> {
-        self.post_list(id, &[Request::write(remote, value)])
+    pub fn post_write(&mut self, id: u64, remote: RemoteWord, value: u64) -> Result<(), Error> {
+        self.post_list(id, &[WorkRequest::write(remote, value)])
     }
 
-    /// Posts `requests` with one doorbell. They are carried out in their order; the last
-    /// alone completes, with its result, as `id`, and then all of them have been carried
-    /// out. The results of the others are not to be had. None at all is no operation.
+    /// Posts `requests` with one doorbell. They are carried out in the order of [`QueuePair`]'s
+    /// operations. The last alone completes, with its result, as `id`. The peer's card has all of
+    /// them then. A write among them need not be in the memory yet: see [`WorkRequest::write`]. The
+    /// results of the others are not to be had. None at all is no operation.
     ///
     /// Costs one system call on soft-RoCE, a write to the device else.
     ///
@@ -251,7 +226,7 @@ impl QueuePair {
     /// and [`Error::Failed`] before anything is posted. [`Error::Verbs`] where the device
     /// does not take them: the queue pair has failed then.
     #[inline]
-    pub fn post_list(&mut self, id: u64, requests: &[Request]) -> Result<(), Error> {
+    pub fn post_list(&mut self, id: u64, requests: &[WorkRequest]) -> Result<(), Error> {
         let writes = self.ready()?;
         for request in requests {
             request.check()?;
@@ -282,7 +257,7 @@ impl QueuePair {
         if self.works.is_empty() {
             return Ok(());
         }
-        self.wire.post(&self.works).map_err(|error| {
+        self.post.post_all(&self.works).map_err(|error| {
             self.failed = true;
             self.lost = true;
             Error::verbs(&self.path.device, "post")(error)
@@ -305,14 +280,14 @@ impl QueuePair {
     ///
     /// # Errors
     ///
-    /// [`Error::Completion`] for an operation that failed. Then the queue pair has failed:
-    /// each later operation of those out comes as another such error, flushed.
-    /// [`Error::Verbs`] and [`Error::Stray`] where the device itself is at fault, and
-    /// [`Error::Silent`] where it has completed nothing for longer than it may try (a clock is
-    /// looked at every 4096 polls, so who polls seldom hears of it later); [`Error::Failed`] when what is out may never complete.
+    /// [`Error::Completion`] for an operation that failed. Then the queue pair has failed: each
+    /// later operation of those out comes as another such error, flushed. [`Error::Verbs`] and
+    /// [`Error::Stray`] where the device itself is at fault. [`Error::Silent`] where it has
+    /// completed nothing for longer than it may try. The clock is read every 4096 polls, so a
+    /// seldom poll finds it later. [`Error::Failed`] when what is out may never complete.
     #[inline]
     pub fn poll(&mut self) -> Result<Option<Completion>, Error> {
-        let polled = self.wire.poll().map_err(|error| {
+        let polled = self.post.poll().map_err(|error| {
             self.failed = true;
             Error::verbs(&self.path.device, "poll for a completion")(error)
         })?;
@@ -340,7 +315,7 @@ impl QueuePair {
                 remote,
             });
         }
-        let results = self.wire.results();
+        let results = self.post.results();
         // The device's store is before its completion, which the library has read with a
         // fence; Acquire keeps the caller's later loads after this one.
         let word = |i| results.word(SLOT * slot + 8 * i).load(Ordering::Acquire);
@@ -397,8 +372,8 @@ impl QueuePair {
             .unwrap_or_default()
     }
 
-    /// The work requests that were ever posted here, not signalled ones and failed ones
-    /// included: what an algorithm costs on the wire.
+    /// The work requests that were ever posted here, also unsignalled and failed ones. They are
+    /// what an algorithm costs on the wire.
     #[must_use]
     pub fn posted(&self) -> u64 {
         self.ring.posted()

@@ -1,15 +1,15 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! An operation before it is posted, and after.
 
 use crate::ring::MAX_WORDS;
 use crate::verbs::Verb;
-use crate::{Error, Remote, Writes};
+use crate::{Error, RemoteWord, Writes};
 
 /// An operation on a word of the peer's memory, for [`post_list`](crate::QueuePair::post_list).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
-    pub(crate) remote: Remote,
+pub struct WorkRequest {
+    pub(crate) remote: RemoteWord,
     kind: Kind,
     pub(crate) fence: bool,
 }
@@ -21,46 +21,49 @@ enum Kind {
     Write { value: u64 },
 }
 
-impl Request {
+impl WorkRequest {
     /// Compare-and-swap: `new` if the word is `old`. Its result is the word as it was.
     ///
     /// Atomic with others through the same device; not with remote writes, nor with the CPU's
     /// stores and read-modify-writes. One that fails writes nothing.
     #[must_use]
     #[inline]
-    pub fn cas(remote: Remote, old: u64, new: u64) -> Request {
-        Request::new(remote, Kind::Cas { old, new })
+    pub fn cas(remote: RemoteWord, old: u64, new: u64) -> WorkRequest {
+        WorkRequest::new(remote, Kind::Cas { old, new })
     }
 
     /// Reads `words` words, 1 to [`MAX_WORDS`]. Soft-RoCE copies bytes: a word read while
     /// it changes may come torn there.
     #[must_use]
     #[inline]
-    pub fn read(remote: Remote, words: usize) -> Request {
-        Request::new(remote, Kind::Read { words })
+    pub fn read(remote: RemoteWord, words: usize) -> WorkRequest {
+        WorkRequest::new(remote, Kind::Read { words })
     }
 
-    /// Writes a word so that no reader there sees a part of it ([`Writes`]). It has no
-    /// result; once it completes, the peer's CPU sees it.
+    /// Writes a word so that no reader there sees a part of it ([`Writes`]). It has no result.
+    ///
+    /// Once it completes, the peer's card has it. A later read or compare-and-swap of this queue
+    /// pair finds it in the memory. Until then the peer's CPU, or another queue pair, may find the
+    /// old word.
     #[must_use]
     #[inline]
-    pub fn write(remote: Remote, value: u64) -> Request {
-        Request::new(remote, Kind::Write { value })
+    pub fn write(remote: RemoteWord, value: u64) -> WorkRequest {
+        WorkRequest::new(remote, Kind::Write { value })
     }
 
     /// The same, sent only once the reads and compare-and-swaps before it on this queue
-    /// pair have their answers (`IBV_SEND_FENCE`). The peer carries out a queue pair's
-    /// operations in their order anyway.
+    /// pair have their answers (`IBV_SEND_FENCE`). Without a fence InfiniBand keeps no order
+    /// between those and a write or compare-and-swap behind them.
     #[must_use]
     #[inline]
-    pub fn fenced(mut self) -> Request {
+    pub fn fenced(mut self) -> WorkRequest {
         self.fence = true;
         self
     }
 
     #[inline]
-    fn new(remote: Remote, kind: Kind) -> Request {
-        Request {
+    fn new(remote: RemoteWord, kind: Kind) -> WorkRequest {
+        WorkRequest {
             remote,
             kind,
             fence: false,
@@ -111,8 +114,8 @@ impl Completion {
     /// One of `len` words, at most [`MAX_WORDS`], that `word` says.
     pub(crate) fn new(id: u64, len: usize, word: impl Fn(usize) -> u64) -> Completion {
         let mut words = [0; MAX_WORDS];
-        for (i, place) in words[..len].iter_mut().enumerate() {
-            *place = word(i);
+        for (i, to) in words[..len].iter_mut().enumerate() {
+            *to = word(i);
         }
         Completion { id, words, len }
     }
@@ -136,7 +139,7 @@ impl Completion {
 mod tests {
     use super::*;
 
-    const REMOTE: Remote = Remote {
+    const REMOTE: RemoteWord = RemoteWord {
         addr: 4096,
         rkey: 1,
     };
@@ -144,18 +147,18 @@ mod tests {
     #[test]
     fn what_no_device_takes_is_refused_before() {
         assert!(matches!(
-            Request::read(REMOTE, 0).check(),
+            WorkRequest::read(REMOTE, 0).check(),
             Err(Error::Words(0))
         ));
         assert!(matches!(
-            Request::read(REMOTE, 9).check(),
+            WorkRequest::read(REMOTE, 9).check(),
             Err(Error::Words(9))
         ));
-        assert!(Request::read(REMOTE, 8).check().is_ok());
+        assert!(WorkRequest::read(REMOTE, 8).check().is_ok());
         for request in [
-            Request::cas(REMOTE.at(4), 0, 1),
-            Request::read(REMOTE.at(4), 1),
-            Request::write(REMOTE.at(4), 1),
+            WorkRequest::cas(REMOTE.at(4), 0, 1),
+            WorkRequest::read(REMOTE.at(4), 1),
+            WorkRequest::write(REMOTE.at(4), 1),
         ] {
             assert!(matches!(request.check(), Err(Error::Unaligned(4100))));
         }
@@ -163,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_write_is_the_verb_that_the_memory_takes() {
-        let write = Request::write(REMOTE, 7);
+        let write = WorkRequest::write(REMOTE, 7);
         assert!(matches!(
             write.verb(Writes::Atomic),
             Verb::AtomicWrite { value: 7 }
@@ -173,7 +176,7 @@ mod tests {
             Verb::PlainWrite { value: 7 }
         ));
         assert!(matches!(
-            Request::read(REMOTE, 2).verb(Writes::Plain),
+            WorkRequest::read(REMOTE, 2).verb(Writes::Plain),
             Verb::Read { words: 2 }
         ));
     }
@@ -191,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_fence_is_asked_for() {
-        assert!(!Request::cas(REMOTE, 0, 1).fence);
-        assert!(Request::cas(REMOTE, 0, 1).fenced().fence);
+        assert!(!WorkRequest::cas(REMOTE, 0, 1).fence);
+        assert!(WorkRequest::cas(REMOTE, 0, 1).fenced().fence);
     }
 }

@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! Which operations are out, and whose slot a result comes to.
 
-use crate::Remote;
+use crate::RemoteWord;
 
 /// The words that one read brings at most: a cache line.
 pub const MAX_WORDS: usize = 8;
@@ -15,15 +15,15 @@ pub(crate) struct Pending {
     /// The words that its slot then holds.
     pub(crate) words: usize,
     /// What it is about.
-    pub(crate) remote: Remote,
+    pub(crate) remote: RemoteWord,
 }
 
 /// The operations that are out, oldest first.
 ///
-/// Each has a number, in the order of posting, which is its work request's `wr_id`; the
-/// slot of number n is n modulo the number of slots, a power of two that is at least the
-/// depth: a division takes longer than all else here. A reliable connection ends operations in
-/// that order, so a completion ends all before it as well (those not signalled).
+/// Each has a number, in the order of posting, which is its work request's `wr_id`. The slot
+/// of number n is n modulo the number of slots. That is a power of two, at least the depth: a
+/// division takes longer than all else here. A reliable connection ends operations in that
+/// order, so a completion ends all before it as well (those not signalled).
 ///
 /// # Invariants
 ///
@@ -44,7 +44,7 @@ impl Ring {
         let none = Pending {
             id: 0,
             words: 0,
-            remote: Remote { addr: 0, rkey: 0 },
+            remote: RemoteWord { addr: 0, rkey: 0 },
         };
         Ring {
             pending: vec![none; depth.next_power_of_two()],
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     fn of(id: u64) -> Pending {
-        let remote = Remote {
+        let remote = RemoteWord {
             addr: 4096,
             rkey: 3,
         };

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! How long a queue pair may complete nothing while something is out.
 
@@ -18,11 +18,13 @@ pub(crate) struct Silence {
 }
 
 impl Silence {
-    /// Longer than a device tries: it may wait four times as long as it was told (InfiniBand
-    /// specification, volume 1, 9.7.6.1.3) for each of the retries and the first packet, and a
-    /// second for what is busy here. Cards may take a short timeout for a longer one (some are said
-    /// to have a least one, of up to half a second: none was looked at), so what is shorter than 17
-    /// (537 ms) is taken for that here. `None` for a timeout of 0, which is none.
+    /// Longer than a device tries. It may wait four times as long as it was told, for the first
+    /// packet and for each retry: InfiniBand specification, volume 1, 9.7.6.1.3. A second is added
+    /// for what is busy here.
+    ///
+    /// Cards may take a short timeout for a longer one. Some are said to have a least one, of up to
+    /// half a second. None has been tested. A timeout shorter than 17, which is 537 ms, therefore
+    /// counts as 17 here. `None` for a timeout of 0, which is none.
     pub(crate) fn new(timeout: u8, retries: u8) -> Silence {
         let patience = (timeout > 0).then(|| {
             let once = Duration::from_nanos(4096) * (1 << timeout.clamp(17, 31));

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! How an operation ended, in words.
 
 use std::fmt;
 
-/// How an operation ended that did not succeed: `ibv_wc_status`, with the words of the
-/// InfiniBand specification (volume 1, 11.6.2) as its `Display`.
+/// How an operation ended that did not succeed: `ibv_wc_status`. Its `Display` has the
+/// words of the InfiniBand specification, volume 1, 11.6.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status(u32);
 
@@ -42,8 +42,8 @@ impl Status {
     /// Not carried out, or carried out without an answer, since the queue pair had
     /// failed at an operation before.
     pub const FLUSHED: Status = Status(5);
-    /// The peer refused it: the operation is none that it takes (one of a kind that its
-    /// device lacks, or at an address that is no multiple of 8).
+    /// The peer refused the operation. Its device lacks the kind, or the address is no
+    /// multiple of 8.
     pub const INVALID_REQUEST: Status = Status(9);
     /// The peer refused it: the key or the range is not one of its registered memory.
     pub const REMOTE_ACCESS: Status = Status(10);

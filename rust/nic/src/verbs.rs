@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! The foreign calls that sideway does not wrap, and its unsafe ones: registration,
-//! posting. sideway 0.4.3 posts compare-and-swap, read and write but no atomic write, and
-//! ends a post list of its own, so all four are posted here, one way.
+//! The foreign calls that sideway does not wrap, and its unsafe ones: registration and
+//! posting. Version 0.4.3 of sideway posts compare-and-swap, read and write, but no atomic
+//! write, and ends a post list of its own. All four are therefore posted here, one way.
 
-use crate::{Memory, Remote};
+use crate::{Memory, RemoteWord};
 use rdma_mummy_sys::{ibv_qp_ex, ibv_qp_to_qp_ex, ibv_send_flags};
 use sideway::ibverbs::completion::{ExtendedCompletionQueue, PollCompletionQueueError};
 use sideway::ibverbs::memory_region::{MemoryRegion, RegisterMemoryRegionError};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// # Invariants
 ///
 /// `mr` is the registration of all of `memory` and in no other hands, so it ends with this
-/// value; it stands before `memory`, so it ends first.
+/// value. It stands before `memory`, so it ends first.
 #[derive(Debug)]
 pub(crate) struct Registered {
     mr: Arc<MemoryRegion>,
@@ -70,7 +70,7 @@ pub(crate) enum Verb {
 pub(crate) struct Work {
     /// Comes back with its completion.
     pub(crate) number: u64,
-    pub(crate) remote: Remote,
+    pub(crate) remote: RemoteWord,
     pub(crate) verb: Verb,
     /// Where in the results its result goes, in bytes.
     pub(crate) offset: usize,
@@ -114,22 +114,22 @@ impl Work {
 ///
 /// # Invariants
 ///
-/// The results are dropped after the queue pair: no operation of it is in flight once
-/// `ibv_destroy_qp` returns, so until then their memory stays registered.
-pub(crate) struct Wire {
+/// The results are dropped after the queue pair. No operation of it is in flight once
+/// `ibv_destroy_qp` returns. Until then their memory stays registered.
+pub(crate) struct Post {
     qp: ExtendedQueuePair,
     cq: Arc<ExtendedCompletionQueue>,
     results: Registered,
 }
 
-impl Wire {
+impl Post {
     /// `qp` completes to `cq`, and to it alone.
     pub(crate) fn new(
         qp: ExtendedQueuePair,
         cq: Arc<ExtendedCompletionQueue>,
         results: Registered,
-    ) -> Wire {
-        Wire { qp, cq, results }
+    ) -> Post {
+        Post { qp, cq, results }
     }
 
     pub(crate) fn number(&self) -> u32 {
@@ -145,14 +145,14 @@ impl Wire {
         self.qp.modify(to)
     }
 
-    /// Posts all of `works`, one doorbell for all. After an error, nobody can say which of
+    /// Posts all of `works`, one doorbell for all. After an error, it is unknown which of
     /// them are out.
     ///
     /// # Panics
     ///
     /// Before anything is posted, when a result's place is not within the results.
     #[inline]
-    pub(crate) fn post(&mut self, works: &[Work]) -> io::Result<()> {
+    pub(crate) fn post_all(&mut self, works: &[Work]) -> io::Result<()> {
         for work in works {
             let end = work.offset + 8 * work.words();
             assert!(
@@ -174,7 +174,7 @@ impl Wire {
 
     /// # Safety
     ///
-    /// `qp` is `self.qp`'s, and nobody else posts to it meanwhile.
+    /// `qp` is `self.qp`'s, and no other thread posts to it meanwhile.
     #[inline]
     unsafe fn post_to(&self, qp: *mut ibv_qp_ex, works: &[Work]) -> io::Result<()> {
         // SAFETY: `qp` is an extended queue pair, by this function's contract.
@@ -206,7 +206,7 @@ impl Wire {
     /// is within `self.results`.
     #[inline]
     unsafe fn add(&self, qp: *mut ibv_qp_ex, work: &Work) -> io::Result<()> {
-        let Remote { addr, rkey } = work.remote;
+        let RemoteWord { addr, rkey } = work.remote;
         // SAFETY: `qp` is an extended queue pair, and these fields are the poster's.
         unsafe {
             (*qp).wr_id = work.number;

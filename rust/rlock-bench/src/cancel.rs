@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! What a cancellation costs the canceller, by mode and by what the victim does.
 
@@ -115,7 +115,7 @@ fn busy(
             while !stop.load(Ordering::Relaxed) {
                 let mut token = owner.acquire(lock).expect("nobody else's");
                 acquired.fetch_add(1, Ordering::Release);
-                while token.store(token.data(), 1).is_ok() {}
+                while token.store(|slot| slot, 1).is_ok() {}
             }
         });
         machine.bind(0);
@@ -144,8 +144,8 @@ fn busy(
     });
 }
 
-/// Which moments make a sample: those of a victim that owns the lock, and whose end
-/// nobody has asked for yet.
+/// Which moments make a sample: the victim owns the lock, and no end of it has been
+/// asked for yet.
 type Counts = fn(&Lock<Slot>, &Shared<AtomicU64>) -> bool;
 
 fn owns(lock: &Lock<Slot>, own: &Shared<AtomicU64>) -> bool {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! One thread on one CPU: an increment by each method.
 
@@ -11,7 +11,8 @@ use std::time::Instant;
 use rlock::{Counter, Lock, Owner, Slot, Token};
 
 use crate::machine::{rdtsc, Counters, Machine};
-use crate::{rseq, Sample, ALIGNMENTS};
+use crate::rseq;
+use crate::samples::{Sample, ALIGNMENTS};
 
 /// What the others are compared with: those that use a locked instruction.
 pub(crate) const LOCKED: [&str; 7] = [
@@ -188,14 +189,13 @@ fn each<const ALIGNMENT: usize>(
         }
     };
     tell("rlock_add", &mut || {
-        with_token::<ALIGNMENT>(&owner, lock, |token| token.add(&token.data().0, 1).is_ok())
+        with_token::<ALIGNMENT>(&owner, lock, |token| token.add(|line| &line.0, 1).is_ok())
     });
     check("rlock_add")?;
     tell("rlock_acquire", &mut || {
         times::<ALIGNMENT>(|| loop {
             let mut token = owner.acquire(lock).expect("nobody else wants it");
-            let slot = &token.data().0;
-            if token.store(slot, slot.load() + 1).is_ok() {
+            if token.store(|line| &line.0, token.0.load() + 1).is_ok() {
                 break;
             }
         })

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! An increment of a per-CPU counter by the kernel's restartable sequences, through
-//! the registration that glibc has made for the thread.
+//! An increment of a per-CPU counter by the kernel's restartable sequences. The
+//! thread's registration is glibc's.
 
 use std::arch::asm;
 use std::sync::atomic::AtomicU64;

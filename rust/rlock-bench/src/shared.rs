@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! rlock by one thread, by 4 and 256 that share one CPU, one lock and one counter, and by
 //! 2 on two CPUs with a lock each: the same loop.
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rlock::{Cancel, Lock, Owner, Slot, Token};
 
 use crate::machine::{rdtsc, Machine};
-use crate::{Sample, ALIGNMENTS};
+use crate::samples::{Sample, ALIGNMENTS};
 
 /// Long against a time slice, so that threads take turns.
 const WINDOW: Duration = Duration::from_millis(400);
@@ -85,8 +85,7 @@ fn live<const ALIGNMENT: usize>(lock: &Lock<Line<Slot>>, totals: &Totals) {
         // SAFETY: instructions that do nothing.
         unsafe { asm!(".balign 64", ".skip {}, 0x90", const ALIGNMENT, options(nomem, nostack)) };
         for done in 0..BATCH {
-            let slot = &token.data().0;
-            while token.store(slot, slot.load() + 1).is_err() {
+            while token.store(|line| &line.0, token.0.load() + 1).is_err() {
                 turns.end(increments + done);
                 token = take(&owner, lock);
             }

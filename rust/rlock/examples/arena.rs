@@ -1,7 +1,9 @@
-//! An allocator's arena by rlock, one for each CPU, against the same arena behind a
-//! mutex and one arena for each thread: time and memory.
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! Time and memory of an allocator's arenas: one a CPU by rlock, one behind a mutex,
+//! and one a thread.
 //!
-//! An arena hands out blocks of 64 bytes: from its free list, or by cutting a fresh one
+//! An arena hands out blocks of 64 bytes. A block comes from its free list, or is cut
 //! from its chunk. `arena [threads]`, four a CPU unless said otherwise.
 
 use std::cell::Cell;
@@ -66,9 +68,10 @@ trait Thread {
     fn free(&mut self, block: u32);
 }
 
-/// By rlock: the free list and what is left of the chunk, in one word, so that every
-/// step is one committing store: the list's head in the lower half, in the upper the
-/// next fresh block (a chunk's first is never that: it ends there).
+/// An arena by rlock: the free list and the rest of the chunk are one word, so that
+/// every step is one committing store. The lower half is the list's head. The upper
+/// half is the next fresh block. A chunk's first block is never fresh: the chunk
+/// before ends there.
 struct Revocable {
     memory: Memory,
     arenas: PerCpu<Slot>,
@@ -116,8 +119,7 @@ impl Thread for RevocableThread<'_> {
         let memory = &self.arenas.memory;
         loop {
             let mut arena = self.arenas.arenas.acquire(&self.owner).expect("an arena");
-            let slot = arena.data();
-            let word = slot.load();
+            let word = arena.load();
             let (list, fresh) = (word as u32, (word >> 32) as u32);
             let mut chunk = None;
             let (block, after) = if list != 0 {
@@ -131,7 +133,7 @@ impl Thread for RevocableThread<'_> {
                 chunk = Some(block);
                 (block, u64::from(block + 1) << 32)
             };
-            if arena.store(slot, after).is_ok() {
+            if arena.store(|slot| slot, after).is_ok() {
                 return block;
             }
             self.spare = self.spare.or(chunk);
@@ -142,13 +144,16 @@ impl Thread for RevocableThread<'_> {
     fn free(&mut self, block: u32) {
         loop {
             let mut arena = self.arenas.arenas.acquire(&self.owner).expect("an arena");
-            let freed = arena.stage(arena.data(), |word| {
-                self.arenas
-                    .memory
-                    .next(block)
-                    .store(word as u32, Ordering::Relaxed);
-                (word >> 32 << 32) | u64::from(block)
-            });
+            let freed = arena.stage(
+                |slot| slot,
+                |word| {
+                    self.arenas
+                        .memory
+                        .next(block)
+                        .store(word as u32, Ordering::Relaxed);
+                    (word >> 32 << 32) | u64::from(block)
+                },
+            );
             if freed.is_ok() {
                 return;
             }

@@ -1,6 +1,8 @@
-//! The seed's experiment: evictions against context switches, and hard evictions
-//! against sections executed, as threads share one CPU and spend a part of their time in
-//! sections. With the feature `stats`.
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! Khuong's experiment: evictions against context switches, and hard evictions against
+//! sections executed. Threads share one CPU and spend a part of their time in sections.
+//! With the feature `stats`.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +47,7 @@ fn run(threads: u32, work: u32, time: Duration) {
                     let Ok(mut token) = owner.acquire_by(&lock, soon) else {
                         continue;
                     };
-                    while token.add(token.data(), 1).is_ok() {
+                    while token.add(|slot| slot, 1).is_ok() {
                         for i in 0..work {
                             black_box(i);
                         }

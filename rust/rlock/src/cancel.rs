@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! Cancelling: what a canceller learns of the victim's thread, and the three modes.
 
@@ -7,28 +7,43 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use crate::fork;
+use crate::found::{self, Setup};
 use crate::kernel::{self, File, Stat};
 use crate::protocol::{self, Busy, Cancelled, Victim};
 use crate::record::{self, Record};
-use crate::setup::{self, Setup};
 use crate::signal;
 use crate::word::Ownership;
 
 /// How hard to try to end an ownership.
+///
+/// # Examples
+///
+/// ```
+/// use rlock::{Cancel, Lock, Owner, Slot};
+/// use std::time::Duration;
+///
+/// let lock = Lock::new(Slot::new(0));
+/// let owner = Owner::register()?;
+/// let mut token = owner.acquire(&lock)?;
+/// // Any thread may; the owner's own does it here.
+/// lock.cancel(Cancel::within(Duration::from_secs(1)))?;
+/// assert!(token.store(|slot| slot, 7).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Cancel {
-    /// Once: succeeds when the owner is proven not to run (it sleeps, or its last CPU is
-    /// the caller's). Some microseconds; a tick when the owner is just falling asleep,
-    /// which the kernel awaits. Sends a signal only to a
-    /// thread that was interrupted in a section.
+    /// Once. Succeeds when the owner is proven not to run: it sleeps, or its last CPU is
+    /// the caller's. Some microseconds; a tick when the owner is just falling asleep,
+    /// which the kernel awaits. Sends a signal only to a thread that was interrupted in
+    /// a section.
     Try,
-    /// Like [`Try`](Self::Try), again and again until then, pausing in between; an
-    /// owner that runs is cancelled as soon as it leaves its CPU or notices.
+    /// Like [`Try`](Self::Try), repeated until then, with pauses. An owner that runs is
+    /// cancelled as soon as it leaves its CPU or notices.
     Until(Instant),
-    /// By a barrier on the owner's CPU (membarrier: an interrupt to every CPU on which
-    /// the process runs) and, if the owner stands in a section, its leaving it or its
-    /// answer to a signal, until then. Believes nothing that `/proc` says. A thread
-    /// that is stopped inside a section does not answer.
+    /// By a barrier on the owner's CPU, until then. The barrier is membarrier's: an
+    /// interrupt to every CPU on which the process runs. An owner in a section must also
+    /// leave it, or answer a signal. Believes nothing that `/proc` says. A thread that
+    /// is stopped inside a section does not answer.
     Strict(Instant),
 }
 
@@ -48,8 +63,8 @@ const COUNT_BITS: u32 = 48;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 
 /// The calling thread, which is the record's, says where it is.
-pub(crate) fn publish_place(record: &Record) {
-    let Some(setup) = setup::get() else { return };
+pub(crate) fn publish_last_cpu(record: &Record) {
+    let Some(setup) = found::get() else { return };
     let able = &setup.capabilities;
     if able.same_cpu.is_err() || able.switches.is_err() {
         return;
@@ -57,13 +72,13 @@ pub(crate) fn publish_place(record: &Record) {
     // First the count, then the CPU: if it is switched in between, that count is over.
     let count = Thread::new(setup, record, false).switches();
     let cpu = setup.config.kernel.cpu();
-    let place = match (count, cpu) {
+    let last_cpu = match (count, cpu) {
         (Some(Ok(count)), Some(cpu)) if cpu < 0xffff => {
             ((u64::from(cpu) + 1) << COUNT_BITS) | (count & COUNT)
         }
         _ => 0,
     };
-    record.place.store(place, Ordering::Release);
+    record.last_cpu.store(last_cpu, Ordering::Release);
 }
 
 /// A victim's thread, as the kernel shows it.
@@ -71,8 +86,8 @@ struct Thread<'r> {
     setup: &'static Setup,
     record: &'r Record,
     waits: bool,
-    /// For those who wait: the switch count, since the cancellation; and since a signal
-    /// of which nothing kept the thread.
+    /// For callers that wait: the switch count since the cancellation, and since a
+    /// signal of which nothing kept the thread.
     since_asked: Option<u64>,
     since_signalled: Option<u64>,
 }
@@ -157,25 +172,25 @@ impl<'r> Thread<'r> {
     }
 
     /// Whether the thread is proven to have been off its CPU, or switched, at some
-    /// moment since the call (or since the baseline).
+    /// moment since the call. With a baseline: since that.
     ///
-    /// - *not runnable*: `syscall` says 'running' of a thread that is runnable, and
-    ///   otherwise waits until the thread has left its CPU. (State S in `stat` only
-    ///   means that the thread marked itself sleeping.)
-    /// - *same CPU*: this thread was on CPU c after the call; a later word that the
-    ///   victim's CPU is c means that it was off the CPU at that moment, or was
-    ///   switched to it since. `stat` says it; and `schedstat`, sooner, if the victim
-    ///   said where it was and its count is still the one that it had there.
+    /// - *not runnable*: `syscall` says 'running' of a runnable thread, and otherwise
+    ///   waits until the thread has left its CPU. State S in `stat` only means that the
+    ///   thread marked itself sleeping.
+    /// - *same CPU*: this thread was on CPU c after the call. A later report that the
+    ///   victim's CPU is c means that the victim was off the CPU at that moment, or was
+    ///   switched to it since. `stat` reports the CPU. `schedstat` does so sooner, if
+    ///   the victim said where it was and its count is unchanged.
     /// - *switch count*: it got a CPU since the baseline, which is read here otherwise.
     fn left_cpu(&self, baseline: &mut Option<u64>) -> bool {
         let able = &self.setup.capabilities;
         let here = self.setup.config.kernel.cpu();
         // First what probably says it: reading a file costs one to five microseconds.
-        let place = self.record.place.load(Ordering::Acquire);
-        let near = here.is_some_and(|here| place >> COUNT_BITS == u64::from(here) + 1);
+        let last_cpu = self.record.last_cpu.load(Ordering::Acquire);
+        let near = here.is_some_and(|here| last_cpu >> COUNT_BITS == u64::from(here) + 1);
         if near && able.same_cpu.is_ok() && able.switches.is_ok() {
             match self.switches() {
-                Some(Ok(count)) if count & COUNT == place & COUNT => return true,
+                Some(Ok(count)) if count & COUNT == last_cpu & COUNT => return true,
                 Some(Err(())) => return true,
                 _ => {}
             }
@@ -241,8 +256,8 @@ impl Victim for Thread<'_> {
 }
 
 impl Thread<'_> {
-    /// Whether nothing keeps the thread from the signal that is pending: it comes to it
-    /// before it goes on in user mode.
+    /// Whether nothing keeps the thread from the pending signal. It then comes to the
+    /// signal before it goes on in user mode.
     fn gets_signal(&self) -> bool {
         if self.setup.capabilities.handler.is_err() || !signal::is_installed() {
             return false;
@@ -288,7 +303,7 @@ impl Pause {
 /// it.
 #[cold]
 pub(crate) fn cancel(ownership: Ownership, mode: Cancel) -> Result<(), Busy> {
-    let (Some(setup), Some(record)) = (setup::get(), record::get(ownership.index())) else {
+    let (Some(setup), Some(record)) = (found::get(), record::get(ownership.index())) else {
         // Nobody could own anything yet.
         return Ok(());
     };

@@ -1,13 +1,14 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! Counters: many in one per-CPU block.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::owner::{thread_owner, Owner, Slot};
+use crate::lock::Slot;
 use crate::percpu::PerCpu;
 use crate::record::HINTS;
+use crate::thread_owner;
 
 /// How many counters a block has: with its lock and links it is a page.
 const PER_BLOCK: usize = 500;
@@ -18,18 +19,25 @@ struct Block {
     counts: [Slot; PER_BLOCK],
 }
 
-fn block() -> Block {
-    Block {
-        counts: [const { Slot::new(0) }; PER_BLOCK],
-    }
+/// Made in place: a handler may need a block, and its stack may be small.
+const fn blocks() -> PerCpu<Block> {
+    // SAFETY: zeroes are a block, of slots that hold 0.
+    unsafe { PerCpu::of_zeroes() }
 }
 
-static SETS: [PerCpu<Block>; BLOCKS] = [const { PerCpu::new(block) }; BLOCKS];
+static SETS: [PerCpu<Block>; BLOCKS] = [const { blocks() }; BLOCKS];
 /// The number of the next counter, plus one.
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
 /// A counter: [`add`](Self::add) costs no locked instruction, [`sum`](Self::sum) is
 /// exact without a flush.
+///
+/// Sixteen bytes, and eight for each instance of its block: one page for 500 counters, a CPU at a
+/// time. A counter's slot in the block is its own for ever, so counters are meant for statics.
+/// After some 16,000 of them a counter is a single atomic word, with the same sums. So it is where
+/// rlock cannot be used.
+///
+/// # Examples
 ///
 /// ```
 /// use rlock::Counter;
@@ -40,15 +48,10 @@ static NEXT: AtomicU32 = AtomicU32::new(1);
 /// REQUESTS.add(1);
 /// assert_eq!(REQUESTS.sum(), 3);
 /// ```
-///
-/// Sixteen bytes, and eight for each instance of its block: one page for 500 counters, a
-/// CPU at a time. A counter's place in the block is its own for ever, so it is meant for
-/// statics; after some 16,000, and where rlock cannot be used, a counter is a single
-/// atomic word, with the same sums.
 pub struct Counter {
-    /// Its number, plus one; 0 before its first use, [`NONE`] without a place.
+    /// Its number, plus one; 0 before its first use, [`NONE`] without a slot.
     number: AtomicU32,
-    /// What could not be counted in a block: in a signal handler on a section, in a
+    /// What could not be counted in a block. That is so in a signal handler on a section, in a
     /// thread that is ending, and where rlock cannot be used.
     rest: AtomicU64,
 }
@@ -64,19 +67,21 @@ impl Counter {
         }
     }
 
-    /// Adds `n`, wrapping. Never fails. In a signal handler only if its thread has added
-    /// to a counter before: the first time allocates, in the C library.
+    /// Adds `n`, wrapping. Never fails, and never hangs. A process's first addition sets rlock up
+    /// by [`init`](crate::init). That takes some milliseconds, and at most some seconds. In a
+    /// signal handler only if its thread has added to a counter before: a thread's first addition
+    /// registers it.
     ///
     /// Some ten plain instructions more than a commit when the thread has the block
     /// already.
     #[inline]
     pub fn add(&self, n: u64) {
         let number = self.number.load(Ordering::Relaxed);
-        if let Some((set, index)) = place(number) {
+        if let Some((set, index)) = index_of(number) {
             // Whoever owns a block goes on with it, wherever it runs: until somebody
             // wants it.
-            if let Some(mut token) = Owner::hinted(set, &SETS[set]) {
-                if token.add(&token.data().counts[index], n).is_ok() {
+            if let Some(mut token) = SETS[set].hinted(set) {
+                if token.add(|block| &block.counts[index], n).is_ok() {
                     return;
                 }
             }
@@ -92,14 +97,14 @@ impl Counter {
     }
 
     fn add_to_block(&self, n: u64) -> bool {
-        let Some((set, index)) = place(self.number()) else {
+        let Some((set, index)) = index_of(self.number()) else {
             return false;
         };
-        thread_owner(|owner| {
+        thread_owner::with(|owner| {
             // A revoked token is acquired anew; every other failure is final.
             while let Ok((lock, mut token)) = SETS[set].acquire_with_lock(owner) {
-                owner.set_hint(set, lock);
-                if token.add(&token.data().counts[index], n).is_ok() {
+                SETS[set].set_hint(owner, set, lock);
+                if token.add(|block| &block.counts[index], n).is_ok() {
                     return true;
                 }
             }
@@ -130,11 +135,11 @@ impl Counter {
         }
     }
 
-    /// What was added before, by all threads: exact for what happened before the call;
-    /// additions under way are in it or not. Reads one word an instance of the block.
+    /// What all threads have added. Exact for what happened before the call. Additions under way
+    /// are in it or not. Reads one word an instance of the block.
     pub fn sum(&self) -> u64 {
         let rest = self.rest.load(Ordering::Acquire);
-        let Some((set, index)) = place(self.number.load(Ordering::Relaxed)) else {
+        let Some((set, index)) = index_of(self.number.load(Ordering::Relaxed)) else {
             return rest;
         };
         SETS[set]
@@ -149,7 +154,9 @@ impl Counter {
     }
 }
 
-fn place(number: u32) -> Option<(usize, usize)> {
+/// The number of the block that has a counter, and where in it. `None` before its first use, and
+/// without a slot.
+fn index_of(number: u32) -> Option<(usize, usize)> {
     let number = (number as usize).checked_sub(1)?;
     (number < BLOCKS * PER_BLOCK).then_some((number / PER_BLOCK, number % PER_BLOCK))
 }
@@ -169,12 +176,13 @@ impl fmt::Debug for Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::owner::Lock;
+    use crate::lock::Lock;
+    use crate::owner::Owner;
     use crate::section;
 
     /// Whether the thread owns the block that it remembers for the counter.
     fn owns_what_it_remembers(counter: &Counter) -> bool {
-        let (set, _) = place(counter.number()).unwrap();
+        let (set, _) = index_of(counter.number()).unwrap();
         // SAFETY: the thread has counted, so it has a record, which remembers a lock of a
         // static's instance.
         let (record, lock) = unsafe {
@@ -185,8 +193,8 @@ mod tests {
         lock.word().load(Ordering::Relaxed) == record.shared.state.load(Ordering::Relaxed)
     }
 
-    /// Who remembers a block and has begun a new generation since counts in one that it owns:
-    /// also when nobody took the other, and when somebody did.
+    /// A thread that remembers a block, and has begun a new generation since, counts in a block
+    /// that it owns. That holds whether the remembered block was taken or not.
     #[test]
     fn a_remembered_block_is_made_the_threads_own() {
         static COUNTER: Counter = Counter::new();

@@ -1,26 +1,28 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! Children: of `fork`, of a bare `clone`, and those that share the parent's memory.
 //!
-//! A child of `fork` has one thread. What other threads owned is free, and the one
-//! thread's record gets the child's thread and files, in `fork`'s own handler. A child
-//! of a bare `clone` runs no such handlers; a page that the kernel wipes on a fork
-//! tells, and the child's first thread mends it as soon as it acquires. A child that
-//! shares the memory (`vfork`) finds the page as it was and another process id: it is
-//! refused.
+//! A child of `fork` has one thread. In `fork`'s own handler, what other threads owned
+//! becomes free. The remaining thread's record gets the child's thread and files. A
+//! child of a bare `clone` runs no such handlers. A page that the kernel wipes on a
+//! fork shows it, and the child's first thread mends all as soon as it acquires. A
+//! child that shares the memory (`vfork`) finds the page as it was and another process
+//! id: it is refused.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use rustix::mm::{madvise, mmap_anonymous, Advice, MapFlags, ProtFlags};
+use rustix::mm::{madvise, mmap_anonymous, munmap, Advice, MapFlags, ProtFlags};
 
-use crate::owner;
+use crate::files;
+use crate::found::{self, Error};
 use crate::protocol::Busy;
 use crate::record;
 use crate::section;
-use crate::setup;
 use crate::signal;
 use crate::word::{CANCELLED, SIGNALLED};
+
+const PAGE: usize = 4096;
 
 /// The process that the records are of.
 static PID: AtomicU32 = AtomicU32::new(0);
@@ -28,7 +30,7 @@ static PID: AtomicU32 = AtomicU32::new(0);
 static MARK: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 
 /// Once a process, before there is a record.
-pub(crate) fn prepare(pid: u32) -> rustix::io::Result<()> {
+pub(crate) fn prepare(pid: u32) -> Result<(), Error> {
     PID.store(pid, Ordering::Release);
     // SAFETY: null or the word in the page that stays.
     if let Some(mark) = unsafe { MARK.load(Ordering::Acquire).as_ref() } {
@@ -37,15 +39,18 @@ pub(crate) fn prepare(pid: u32) -> rustix::io::Result<()> {
         mark.store(1, Ordering::Release);
         return Ok(());
     }
-    // SAFETY: a fresh mapping, of a page, which is never unmapped.
+    // SAFETY: a fresh mapping, of a page, which is unmapped only where nobody has it.
     let page = unsafe {
         let page = mmap_anonymous(
             ptr::null_mut(),
-            4096,
+            PAGE,
             ProtFlags::READ | ProtFlags::WRITE,
             MapFlags::PRIVATE,
         )?;
-        madvise(page, 4096, Advice::LinuxWipeOnFork)?;
+        if let Err(why) = madvise(page, PAGE, Advice::LinuxWipeOnFork) {
+            munmap(page, PAGE)?;
+            return Err(Error::Fork(why));
+        }
         page
     };
     let mark = page.cast::<AtomicU32>();
@@ -88,7 +93,7 @@ pub(crate) fn check() -> Result<(), Busy> {
 /// [`check`], and that this is not a child which shares the parent's memory.
 pub(crate) fn check_sharing() -> Result<(), Busy> {
     check()?;
-    match setup::get() {
+    match found::get() {
         Some(setup) if setup.config.kernel.pid() != pid() => Err(Busy::OtherProcess),
         _ => Ok(()),
     }
@@ -109,7 +114,7 @@ extern "C" fn in_child() {
         }
     }
     PID.store(std::process::id(), Ordering::Release);
-    if let Some(setup) = setup::get() {
+    if let Some(setup) = found::get() {
         // The mark of having registered may not be inherited; the kernel's answer to
         // this is the answer to the next cancel.
         let _ = setup.config.kernel.register_membarrier();
@@ -117,7 +122,7 @@ extern "C" fn in_child() {
         if let Some(own) = unsafe { own.as_ref() } {
             // The signal that was sent in the parent is not pending here.
             let state = own.shared.state.fetch_and(!SIGNALLED, Ordering::SeqCst);
-            owner::publish(own, setup);
+            files::publish(own, setup);
             // It may have forked in a handler on a section that somebody had cancelled.
             if state & CANCELLED != 0 && own.shared.section.load(Ordering::Relaxed) != 0 {
                 let tid = own.tid.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! A free list: numbers of things that are free, on pseudo-per-CPU lists.
 
@@ -7,23 +7,37 @@ use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cancel::Cancel;
-use crate::owner::{Owner, Slot};
+use crate::lock::Slot;
+use crate::owner::Owner;
 use crate::percpu::PerCpu;
 use crate::protocol::Busy;
 use crate::token::Token;
 
 /// Which of `capacity` things are free, by their numbers. A push and a pop are one
-/// committing store each, on the list of the thread's CPU; when that is empty a pop takes
-/// over another CPU's list.
+/// committing store each, on the list of the thread's CPU. When that list is empty, a pop
+/// takes over another CPU's list.
 ///
 /// Who pops a thing sees what was written to it before it was pushed.
 ///
 /// Last in, first out, a CPU at a time. Four bytes a thing, and a page a list.
+///
+/// # Examples
+///
+/// ```
+/// use rlock::{FreeList, Owner};
+///
+/// let blocks = FreeList::new(8);
+/// let owner = Owner::register()?;
+/// blocks.push(&owner, 3)?;
+/// assert_eq!(blocks.pop(&owner)?, Some(3));
+/// assert_eq!(blocks.pop(&owner)?, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct FreeList {
     /// The head of a list: 0, or a number plus one.
     heads: PerCpu<Slot>,
-    /// For each thing that is free the next in its list, likewise. Written by who has
-    /// the thing, before it is in a list, read by who owns the list.
+    /// For each thing that is free the next in its list, likewise. The thread that has the
+    /// thing writes it, before the thing is in a list. The list's owner reads it.
     next: Box<[AtomicU32]>,
     /// A list of those for which there was no CPU's list to be had.
     homeless: AtomicU32,
@@ -51,8 +65,9 @@ impl FreeList {
         }
     }
 
-    /// Makes thing `number` free. It must be the caller's, not free already: a thing that
-    /// is pushed twice spoils the list (it comes after itself, and is popped for ever).
+    /// Makes thing `number` free. The thing must be the caller's, and not free already. A
+    /// thing that is pushed twice spoils the list: it comes after itself, and is popped
+    /// for ever.
     ///
     /// # Panics
     ///
@@ -68,19 +83,22 @@ impl FreeList {
         };
         loop {
             let mut list = self.heads.acquire(owner)?;
-            let pushed = list.stage(list.data(), |head| {
-                next.store(head as u32, Ordering::Relaxed);
-                u64::from(number) + 1
-            });
+            let pushed = list.stage(
+                |head| head,
+                |head| {
+                    next.store(head as u32, Ordering::Relaxed);
+                    u64::from(number) + 1
+                },
+            );
             if pushed.is_ok() {
                 return Ok(());
             }
         }
     }
 
-    /// Takes a free thing; `None` when none was found free. (One that another thread
-    /// frees meanwhile may be missed, and those in a list that a running thread has, or is
-    /// taking over.)
+    /// Takes a free thing; `None` when none was found free. A pop may miss a thing that
+    /// another thread frees meanwhile. It may also miss things in a list that a running
+    /// thread has, or is taking over.
     #[inline]
     pub fn pop(&self, owner: &Owner) -> Result<Option<u32>, Busy> {
         loop {
@@ -98,12 +116,13 @@ impl FreeList {
     /// `None` when the list was revoked or is empty.
     #[inline]
     fn pop_from(&self, list: &mut Token<'_, Slot>) -> Option<u32> {
-        let head = list.data();
-        let first = u32::try_from(head.load()).ok()?.checked_sub(1)?;
+        let first = u32::try_from(list.load()).ok()?.checked_sub(1)?;
         // The list is this thread's as long as the store below succeeds: nobody popped
         // the first meanwhile, or pushed it again.
         let next = self.next[first as usize].load(Ordering::Relaxed);
-        list.store(head, u64::from(next)).ok().map(|()| first)
+        list.store(|head| head, u64::from(next))
+            .ok()
+            .map(|()| first)
     }
 
     /// The whole list of another CPU becomes the thread's, but for its first, which is
@@ -114,9 +133,8 @@ impl FreeList {
         let homeless = self.homeless.swap(0, Ordering::Acquire);
         let mut found = (homeless != 0).then_some(homeless);
         let take = |mut list: Token<'_, Slot>| {
-            let head = list.data();
-            let all = head.load() as u32;
-            if all != 0 && list.store(head, 0).is_ok() {
+            let all = list.load() as u32;
+            if all != 0 && list.store(|head| head, 0).is_ok() {
                 found = Some(all);
                 return ControlFlow::Break(());
             }
@@ -149,10 +167,13 @@ impl FreeList {
         }
         let end = &self.next[last as usize - 1];
         while let Ok(mut list) = self.heads.acquire(owner) {
-            let put = list.stage(list.data(), |head| {
-                end.store(head as u32, Ordering::Relaxed);
-                u64::from(first)
-            });
+            let put = list.stage(
+                |head| head,
+                |head| {
+                    end.store(head as u32, Ordering::Relaxed);
+                    u64::from(first)
+                },
+            );
             if put.is_ok() {
                 return;
             }
@@ -170,7 +191,7 @@ impl FreeList {
         }
     }
 
-    /// How many things are free, as the lists are walked; exact while nobody pushes or
+    /// How many things are free, as the lists are walked. Exact while no thread pushes or
     /// pops.
     pub fn len(&self) -> usize {
         let mut count = 0;

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! What rlock asks of the kernel, so that tests can put a kernel in its place that
-//! says something else (a sandbox that reports CPU 0 for every thread, say).
+//! What rlock asks of the kernel. Tests put another kernel in its place, for example a
+//! sandbox that reports CPU 0 for every thread.
 
 use std::ffi::CStr;
 use std::io::{self, Write as _};
@@ -41,7 +41,10 @@ impl File {
 pub trait Kernel: Sync + std::fmt::Debug {
     /// The CPU that the calling thread runs on.
     fn cpu(&self) -> Option<u32> {
-        u32::try_from(rustix::thread::sched_getcpu()).ok()
+        // Not rustix's, which looks for the vDSO by itself, and reads unmapped memory where that
+        // is hidden (Valgrind does).
+        // SAFETY: no requirements.
+        u32::try_from(unsafe { libc::sched_getcpu() }).ok()
     }
 
     /// Binds the calling thread to a CPU, if it may run there.
@@ -56,8 +59,8 @@ pub trait Kernel: Sync + std::fmt::Debug {
         open(tid, file.name())
     }
 
-    /// Whether somebody traces thread `tid` of this process; `None` where that cannot be
-    /// read. Some ten microseconds: asked only of a thread that stands in a section.
+    /// Whether thread `tid` of this process is traced. `None` where that cannot be read.
+    /// Some ten microseconds: asked only of a thread that stands in a section.
     fn is_traced(&self, tid: u32) -> Option<bool> {
         let fd = open(tid, "status").ok()?;
         // The line is the eighth; none before it is long.
@@ -122,6 +125,11 @@ fn membarrier(command: libc::c_int) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// The calling thread's number.
+pub(crate) fn tid() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
 /// The kernel itself.

@@ -1,12 +1,13 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! Relaxed revocable locks: mutual exclusion modulo preemption, and pseudo-per-CPU
 //! data on it.
 //!
-//! A thread acquires a [`Lock`] once and then writes under it without a locked
-//! instruction, until somebody takes the lock away. Taking away works at once from a
-//! thread that does not run, which is the common case for data that nearly belongs to a
-//! CPU, and fails, or waits, or interrupts ([`Cancel`]) otherwise.
+//! A thread acquires a [`Lock`] once. It then writes under the lock without a locked
+//! instruction, until another thread takes the lock away. From a thread that does not
+//! run, the lock is taken at once: the common case for data that nearly belongs to a
+//! CPU. From a running thread the attempt fails, waits, or interrupts, as [`Cancel`]
+//! says.
 //!
 //! ```
 //! use rlock::{Lock, Owner, Slot};
@@ -18,7 +19,7 @@
 //! for _ in 0..10_000 {
 //!     // Revoked: somebody took the lock, or it is given up after some thousand commits
 //!     // (`Config::operations`). Nothing was written.
-//!     while token.add(&HITS, 1).is_err() {
+//!     while token.add(|hits| hits, 1).is_err() {
 //!         token = owner.acquire(&HITS)?;
 //!     }
 //! }
@@ -26,30 +27,40 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The modules are the crate's insides: public for its tests, its model and who wants to
-//! look at sections or put another kernel in its place; no promise is made of them.
+//! Another target than x86-64 Linux with 64-bit pointers is refused by `build.rs`.
 //!
 //! Source: Khuong, *Relaxed revocable locks: mutual exclusion modulo preemption*
-//! (2017); [`protocol`] says what differs.
-
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-compile_error!("rlock is for x86-64 Linux: its sections are x86-64 assembly, its proofs Linux's /proc and membarrier");
+//! (2017); `src/protocol.rs` says what differs.
 
 mod cancel;
 mod counter;
+#[cfg(feature = "stats")]
+mod counts;
+mod files;
 mod fork;
+mod found;
 mod freelist;
+// For the crate's tests, its model and its benchmark, as the others that are hidden: no promise is
+// made of it.
+#[doc(hidden)]
 pub mod kernel;
+mod loaded;
+mod lock;
 mod owner;
 mod percpu;
+#[doc(hidden)]
 pub mod protocol;
 mod record;
+#[doc(hidden)]
 pub mod section;
+mod selftest;
 mod setup;
 mod signal;
 #[cfg(feature = "stats")]
 mod stats;
+mod thread_owner;
 mod token;
+#[doc(hidden)]
 pub mod word;
 
 /// For tests that step through sections.
@@ -62,6 +73,11 @@ pub mod testing {
         lock.word().load(core::sync::atomic::Ordering::Acquire)
     }
 
+    /// Whether the calling thread has a record.
+    pub fn is_registered() -> bool {
+        !crate::section::own().is_null()
+    }
+
     /// The state and the flag of the calling thread's record; it must be registered.
     pub fn own() -> &'static crate::protocol::Shared<AtomicU64> {
         let own = crate::section::own();
@@ -72,12 +88,20 @@ pub mod testing {
 
 pub use cancel::Cancel;
 pub use counter::Counter;
+pub use found::{ready, Config, Error};
 pub use freelist::FreeList;
-pub use owner::{Lock, Owner, Slot};
+pub use lock::{Lock, Slot};
+pub use owner::Owner;
 pub use percpu::PerCpu;
 pub use protocol::Busy;
 #[cfg(feature = "stats")]
 pub use stats::{stats, Stats};
 pub use token::{Revoked, Token};
 
-pub use setup::{capabilities, init, ready, Capabilities, Config, Error};
+pub use selftest::Capabilities;
+pub use setup::{capabilities, init};
+
+/// The program of the README compiles and runs, as an example of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

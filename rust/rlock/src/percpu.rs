@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! Pseudo-per-CPU data: for each CPU a list of instances, nearly always one.
 //!
-//! The seed's: *when a cancel fails, callers iterate down the list of pseudo-per-CPU
-//! structs associated with the CPU and eventually append a new struct to that list.*
+//! Khuong's rule: *when a cancel fails, callers iterate down the list of pseudo-per-CPU structs
+//! associated with the CPU and eventually append a new struct to that list.*
 
 use core::fmt;
 use core::mem::align_of;
@@ -14,9 +14,12 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
 
 use crate::cancel::Cancel;
-use crate::owner::{Lock, Owner};
+use crate::lock::Lock;
+use crate::owner::Owner;
 use crate::protocol::Busy;
+use crate::section;
 use crate::token::Token;
+use crate::word::Ownership;
 
 const PAGE: usize = 4096;
 /// How many lists there are. A CPU with a higher number shares one.
@@ -24,9 +27,8 @@ const LISTS: usize = 512;
 /// The `home` of an instance that no CPU has.
 const SPARE: u32 = u32::MAX;
 
-/// The CPU that the thread runs on, or ran on a moment ago. The C library reads it from
-/// its own rseq area where it has one (glibc since 2.35): a load, and no registration of
-/// ours.
+/// The CPU that the thread runs on, or ran on a moment ago. The C library reads it from its own
+/// rseq area where it has one, as glibc since 2.35. That is a load, and no registration of ours.
 #[inline]
 fn this_cpu() -> usize {
     // SAFETY: no requirements.
@@ -44,27 +46,48 @@ struct Node<T> {
     older: *mut Node<T>,
 }
 
-/// Data of which each CPU has an instance, or a few: a thread acquires one of its
-/// CPU's, and any thread may read or drain all of them, without going there.
+/// How an instance's data is made.
+enum Make<T> {
+    By(fn() -> T),
+    /// Of zeroes, which are a `T`, and of which a fresh page is. Nothing of it is on the stack.
+    Zeroes,
+}
+
+/// Data of which each CPU has an instance, or a few. A thread acquires an instance of its CPU.
+/// Any thread may read or drain all of them, without running on those CPUs.
 ///
-/// An instance belongs to whoever acquired it last, until it is cancelled, also when
-/// that thread has gone to another CPU: exclusive, not strictly local.
+/// An instance belongs to the thread that acquired it last, until it is cancelled, also when that
+/// thread has gone to another CPU. It is exclusive, not strictly local.
 ///
-/// There are never more instances in a CPU's list than threads at one time were
-/// registered and used that list, or visited it: a thread that has one in a list uses it,
-/// a visitor has one at a time, and a new one is made only when each is owned by another
-/// thread that cannot be cancelled. (While
-/// [`shrink`](Self::shrink) is at work, or a visitor goes from one to the next just as the thread
-/// that looks for one does, there may be a few more.) Each takes
-/// whole pages, from the kernel and not from the allocator: allocators are among the
-/// users.
+/// A CPU's list never has more instances than there were registered threads at one time that used
+/// the list or visited it. A new instance is made only when another thread that cannot be
+/// cancelled owns each. A thread that has an instance in a list uses it, and a visitor has one at
+/// a time. There may be a few more while [`shrink`](Self::shrink) is at work. There may be one
+/// more when a visitor moves on just as a thread looks for an instance.
+///
+/// Each instance takes whole pages, from the kernel and not from the allocator: allocators are
+/// among the users.
+///
+/// # Examples
+///
+/// ```
+/// use rlock::{Owner, PerCpu, Slot};
+///
+/// static BYTES: PerCpu<Slot> = PerCpu::new(|| Slot::new(0));
+///
+/// let owner = Owner::register()?;
+/// // Refused where another thread took the instance over: it is acquired again.
+/// while BYTES.acquire(&owner)?.add(|bytes| bytes, 512).is_err() {}
+/// assert_eq!(BYTES.iter().map(Slot::load).sum::<u64>(), 512);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct PerCpu<T> {
-    make: fn() -> T,
+    make: Make<T>,
     lists: [AtomicPtr<Node<T>>; LISTS],
     newest: AtomicPtr<Node<T>>,
     instances: AtomicUsize,
-    /// The process of which a thread shrinks; 0: none does. (Of a parent's thread there is
-    /// none in the child.)
+    /// The process of which a thread shrinks; 0: none does. In a fork's child the parent's other
+    /// threads have none.
     shrinking: AtomicU32,
 }
 
@@ -77,6 +100,20 @@ unsafe impl<T: Send + Sync> Send for PerCpu<T> {}
 impl<T: Send + Sync> PerCpu<T> {
     /// Without instances; `make` makes them when they are wanted. 4 KiB.
     pub const fn new(make: fn() -> T) -> Self {
+        Self::made(Make::By(make))
+    }
+
+    /// Without instances; they are zeroes when they are wanted. A thread that makes one needs no
+    /// stack for it. A signal handler's stack may be 8 KiB.
+    ///
+    /// # Safety
+    ///
+    /// Zeroes must be a `T`.
+    pub(crate) const unsafe fn of_zeroes() -> Self {
+        Self::made(Make::Zeroes)
+    }
+
+    const fn made(make: Make<T>) -> Self {
         const { assert!(align_of::<Node<T>>() <= PAGE) };
         Self {
             make,
@@ -113,12 +150,13 @@ impl<T: Send + Sync> PerCpu<T> {
         })
     }
 
-    /// Acquires an instance of the CPU that the thread runs on: the one it has there, or
-    /// the first whose owner can be cancelled by a try, or a new one.
+    /// Acquires an instance of the CPU that the thread runs on. In this order: the thread's own
+    /// there, the first whose owner a try cancels, a new one.
     ///
-    /// A `sched_getcpu` (two nanoseconds with glibc's rseq) and some loads when the thread
-    /// has one. [`Busy::Nested`], [`Busy::OtherProcess`] and [`Busy::NoRecord`] as for a
-    /// lock, [`Busy::NoMemory`] when there is none for a new instance; otherwise it succeeds.
+    /// A `sched_getcpu`, and some loads when the thread has an instance. The former takes two
+    /// nanoseconds with glibc's rseq. [`Busy::Nested`], [`Busy::OtherProcess`] and
+    /// [`Busy::NoRecord`] as for a lock, [`Busy::NoMemory`] when there is none for a new
+    /// instance; otherwise it succeeds.
     #[inline]
     pub fn acquire<'t>(&'t self, owner: &'t Owner) -> Result<Token<'t, T>, Busy> {
         self.acquire_with_lock(owner).map(|(_, token)| token)
@@ -136,6 +174,25 @@ impl<T: Send + Sync> PerCpu<T> {
             Some(found) => Ok(found),
             None => self.acquire_slowly(owner, cpu),
         }
+    }
+
+    /// A token of the lock that was the calling thread's `number`th hint. None if the thread is
+    /// not registered, or does not own that lock. The lock is in an instance of this static.
+    #[inline(always)]
+    pub(crate) fn hinted<'t>(&'static self, number: usize) -> Option<Token<'t, T>> {
+        // SAFETY: null or a record's; and a hint is null or a lock in this static,
+        // which stays.
+        unsafe {
+            let record = section::own().as_ref()?;
+            let lock = record.hints[number].load(Ordering::Relaxed);
+            Token::if_mine(record, lock.cast::<Lock<T>>().as_ref()?)
+        }
+    }
+
+    /// Remembers a lock, of an instance of this static, as the thread's `number`th hint.
+    pub(crate) fn set_hint(&'static self, owner: &Owner, number: usize, lock: &'static Lock<T>) {
+        let lock = ptr::from_ref(lock).cast_mut().cast();
+        owner.record().hints[number].store(lock, Ordering::Relaxed);
     }
 
     #[cold]
@@ -159,10 +216,41 @@ impl<T: Send + Sync> PerCpu<T> {
                 result => return result.map(|token| (&node.lock, token)),
             }
         }
+        match self.make {
+            Make::By(make) => self.acquire_made(owner, cpu, make),
+            Make::Zeroes => self.acquire_new(owner, cpu, |lock, mine| {
+                // SAFETY: a fresh page's, and zeroes are a `T`.
+                unsafe { Lock::own_zeroes(lock, mine) };
+            }),
+        }
+    }
+
+    /// Acquires a new instance with what `make` makes. Only here is that on the stack.
+    #[inline(never)]
+    fn acquire_made<'s: 't, 't>(
+        &'s self,
+        owner: &'t Owner,
+        cpu: usize,
+        make: fn() -> T,
+    ) -> Result<(&'s Lock<T>, Token<'t, T>), Busy> {
+        let data = make();
+        self.acquire_new(owner, cpu, |lock, mine| {
+            // SAFETY: a fresh page's.
+            unsafe { lock.write(Lock::owned(mine, data)) };
+        })
+    }
+
+    /// Acquires a new instance. `write` makes its lock, in a fresh page.
+    fn acquire_new<'s: 't, 't>(
+        &'s self,
+        owner: &'t Owner,
+        cpu: usize,
+        write: impl FnOnce(*mut Lock<T>, Ownership),
+    ) -> Result<(&'s Lock<T>, Token<'t, T>), Busy> {
         // Owned before anybody sees it: nobody else can have made it theirs.
         let mut fresh = None;
-        let (lock, token) = owner.born((self.make)(), |lock| {
-            let node = self.append(lock)?;
+        let (lock, token) = owner.born(|mine| {
+            let node = self.append(|lock| write(lock, mine))?;
             fresh = Some(node);
             Ok(&node.lock)
         })?;
@@ -183,8 +271,8 @@ impl<T: Send + Sync> PerCpu<T> {
         })
     }
 
-    /// A new instance, in no CPU's list.
-    fn append(&self, lock: Lock<T>) -> Result<&Node<T>, Busy> {
+    /// A new instance, in no CPU's list. `write` makes its lock, of zeroes.
+    fn append(&self, write: impl FnOnce(*mut Lock<T>)) -> Result<&Node<T>, Busy> {
         let bytes = size_of::<Node<T>>().next_multiple_of(PAGE);
         // SAFETY: a fresh mapping.
         let page = unsafe {
@@ -197,15 +285,13 @@ impl<T: Send + Sync> PerCpu<T> {
         };
         let node = page.map_err(|_| Busy::NoMemory)?.cast::<Node<T>>();
         let mut newest = self.newest.load(Ordering::Relaxed);
-        // Its home is known, so that nobody takes it for a spare one.
-        let fresh = Node {
-            lock,
-            home: AtomicU32::new(0),
-            next: AtomicPtr::new(ptr::null_mut()),
-            older: newest,
-        };
-        // SAFETY: the mapping is large and aligned enough, and nobody else's.
-        unsafe { node.write(fresh) };
+        // SAFETY: the mapping is large and aligned enough, and nobody else's. Zeroes are the other
+        // fields: without a next one, and of a home that is known, so that nobody takes it for a
+        // spare one.
+        unsafe {
+            write(&raw mut (*node).lock);
+            (*node).older = newest;
+        }
         while let Err(now) =
             self.newest
                 .compare_exchange(newest, node, Ordering::Release, Ordering::Relaxed)
@@ -242,14 +328,14 @@ impl<T: Send + Sync> PerCpu<T> {
         self.all().map(|node| &*node.lock)
     }
 
-    /// Acquires every instance, one after the other, as hard as `mode` says (called for
-    /// each: a deadline of its own), and calls `visit` with its token, which may be revoked
-    /// meanwhile as any other: who drains counts what was committed, and comes again for
-    /// what was not. `Err` if one or more could not be acquired: with the last
+    /// Acquires every instance, one after the other, and calls `visit` with its token. `mode` is
+    /// called for each and says how hard to try, so that each can have a deadline of its own. The
+    /// token may be revoked meanwhile, as any other. A draining caller counts what was committed,
+    /// and comes again for the rest. `Err` if one or more could not be acquired: with the last
     /// one's reason, and after all others were visited.
     ///
-    /// Ends every ownership of the calling thread after each, so that it never has more
-    /// than one of those that it came for.
+    /// Ends every ownership of the calling thread after each instance. The thread so never has
+    /// more than one of those that it visits.
     pub fn visit<'t>(
         &'t self,
         owner: &'t Owner,
@@ -292,8 +378,8 @@ impl<T: Send + Sync> PerCpu<T> {
     /// [`iter`](Self::iter). Those that cannot be acquired as hard as `mode` says stay.
     /// Returns how many were taken out.
     ///
-    /// Ends every ownership of the calling thread. What is taken out is used again before
-    /// new ones are made; the memory is given back when the whole is dropped.
+    /// Ends every ownership of the calling thread. Instances that are taken out are used again
+    /// before new ones are made. The memory is given back when the whole is dropped.
     pub fn shrink<'t>(
         &'t self,
         owner: &'t Owner,

@@ -1,15 +1,14 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! The protocol, once, for the crate and for the model checker: what an owner, a
-//! canceller and a signal handler do to the words they share.
+//! The protocol, once, for the crate and for the model checker. It is what an owner, a canceller
+//! and a signal handler do to the words they share.
 //!
-//! After Khuong, *Relaxed revocable locks: mutual exclusion modulo preemption*
-//! (2017), with these changes: generation, 'cancelled', 'signalled' and
-//! 'acknowledged' are one word, changed by compare-and-swap, so that no two of them
-//! can disagree; an ownership is given up only as a whole (the generation advances),
-//! so that a section need not read the lock, whose word stays as long as the
-//! generation is valid; and nobody trusts that a thread which was sent a signal has
-//! run the handler unless [`Victim::will_handle`] says so.
+//! After Khuong, *Relaxed revocable locks: mutual exclusion modulo preemption* (2017), with three
+//! changes. First, generation, 'cancelled', 'signalled' and 'acknowledged' are one word, changed by
+//! compare-and-swap. No two of them can disagree. Second, an ownership is given up only as a whole:
+//! the generation advances. A section therefore need not read the lock, whose word stays as long as
+//! the generation is valid. Third, a thread that was sent a signal is believed to have run the
+//! handler only if [`Victim::will_handle`] says so.
 //!
 //! # The section
 //!
@@ -21,10 +20,9 @@
 //! 3. the store (the commit);
 //! 4. `section := 0`.
 //!
-//! Nothing orders 1 before 2 for other CPUs (x86 lets the load pass the store).
-//! Who cancels gets that order from the victim's CPU: a context switch or a
-//! membarrier. A signal handler that interrupts after 1 and before the end of 3
-//! goes to 4 instead ([`on_signal`]).
+//! Nothing orders 1 before 2 for other CPUs: x86 lets the load pass the store. Who cancels gets
+//! that order from the victim's CPU: a context switch or a membarrier. A signal handler that
+//! interrupts after 1 and before the end of 3 goes to 4 instead ([`on_signal`]).
 //!
 //! # Orderings
 //!
@@ -63,25 +61,23 @@ pub trait Word {
 pub struct Shared<W> {
     /// The ownership that is valid now, and its flags. Written by all.
     pub state: W,
-    /// The flag: an ownership while a section is under way, else 0. Written by the
-    /// owner's thread alone, and by nobody else while it lives.
+    /// The flag: an ownership while a section is under way, else 0. Written by the owner's thread
+    /// alone while it lives.
     pub section: W,
 }
 
 /// What a canceller can learn of and do to the victim's thread.
 pub trait Victim {
-    /// Whether it is proven that the victim's thread went through a full barrier
-    /// (a context switch, a membarrier) between the call and the return. In doubt
-    /// `false`.
+    /// Whether it is proven that the victim's thread went through a full barrier between the call
+    /// and the return. A context switch is one, and a membarrier. In doubt `false`.
     fn passed_barrier(&mut self) -> bool;
 
     /// Sends the signal. When this returns `Ok`, the signal is pending or handled.
     fn signal(&mut self) -> Result<(), Busy>;
 
-    /// Called after [`signal`](Self::signal). Whether it is proven that the victim's
-    /// thread, with the signal pending, was outside user mode between the call and the
-    /// return, and that it runs the handler before it goes on in the section that it may
-    /// be in. In doubt `false`.
+    /// Called after [`signal`](Self::signal). Whether two things are proven of the victim's thread.
+    /// With the signal pending, it was outside user mode between the call and the return. It runs
+    /// the handler before it goes on in the section that it may be in. In doubt `false`.
     fn will_handle(&mut self) -> bool;
 }
 
@@ -90,12 +86,12 @@ pub trait Victim {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Busy {
-    /// No proof that the owner's thread is not running: it probably runs on another
-    /// CPU, and did not notice by itself.
+    /// No proof that the owner's thread is not running. It probably runs on another CPU, and did
+    /// not notice by itself.
     #[error("the owner may be running; waiting (Until) or a barrier (Strict) may end it")]
     Running,
-    /// The owner's thread stands in a section and does not answer: it is stopped,
-    /// traced, faulting, or its signal is blocked.
+    /// The owner's thread stands in a section and does not answer. It is stopped, traced, faulting,
+    /// or its signal is blocked.
     #[error("the owner stands in a section and does not answer")]
     InSection,
     /// Strict and without an answer at the deadline; the owner ran all the time.
@@ -210,10 +206,9 @@ pub fn cancel<W: Word>(
     Err(Busy::InSection)
 }
 
-/// Cancels `ownership` without belief in what the system says of a thread: only a
-/// barrier on the victim's CPU and an answer count. `barrier` makes every running
-/// thread of the process pass a full barrier; `wait` pauses and says why not when it
-/// is time to give up.
+/// Cancels `ownership` without belief in what the system says of a thread. Only a barrier on the
+/// victim's CPU and an answer count. `barrier` makes every running thread of the process pass a
+/// full barrier. `wait` pauses, and says why when it is time to give up.
 pub fn cancel_strictly<W: Word>(
     victim: &Shared<W>,
     ownership: Ownership,
@@ -282,9 +277,9 @@ pub fn advance<W: Word>(own: &Shared<W>) -> Option<Ownership> {
     }
 }
 
-/// The section, access for access, for worlds without assembly. `boundary` is called
-/// between accesses with the place where a signal would find the thread, and says
-/// whether to abort there. Returns whether `commit` was called.
+/// The section, access for access, for worlds without assembly. `boundary` is called between
+/// accesses, with the place where a signal would find the thread. It says whether to abort there.
+/// Returns whether `commit` was called.
 ///
 /// The assembly's order of accesses is compared with this one's by single-stepping
 /// (`tests/step`).
@@ -325,8 +320,8 @@ pub enum Action {
     Return,
     /// Go on where the section fails, without the commit.
     Abort,
-    /// Come again when the handler that this one interrupted has returned: that one
-    /// interrupted a section, which only then can be left out.
+    /// Come again when the interrupted handler has returned. That handler interrupted a section,
+    /// which only then can be left out.
     Defer,
 }
 
@@ -387,8 +382,8 @@ mod tests {
         }
     }
 
-    /// A handler that comes while its thread's generation ends begins and uses the next
-    /// one, and that is cancelled: the interrupted end must not make it valid again.
+    /// A handler comes while its thread's generation ends. It begins and uses the next one, which
+    /// is cancelled. The interrupted end must not make that valid again.
     #[test]
     fn an_end_does_not_revive_a_cancelled_generation() {
         let first = Ownership::new(1, 7);

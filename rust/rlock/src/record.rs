@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! Owners' records: type-stable, never unmapped, found by index.
 
@@ -7,7 +7,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::protocol::{self, Shared, Word};
-use crate::word::{Ownership, MAX_RECORDS};
+use crate::word::{Ownership, CANCELLED, MAX_RECORDS};
 
 impl Word for AtomicU64 {
     fn load_relaxed(&self) -> u64 {
@@ -40,7 +40,7 @@ pub(crate) const HINTS: usize = 32;
 /// One thread's record. Two cache lines: the owner reads and writes the first in every
 /// section, and cancellers touch it only to cancel.
 ///
-/// All zero is a record that nobody has used.
+/// All zero is an unused record.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct Record {
@@ -52,26 +52,26 @@ pub(crate) struct Record {
     pub(crate) limit: AtomicU32,
     /// How many `Owner`s of the thread there are. The owner's own.
     pub(crate) handles: AtomicU32,
-    /// Where it was when: its CPU plus one in the upper 16 bits, its switch count, read
-    /// just before, in the lower 48. 0: unknown. As long as the count is that, the thread
-    /// has not left that CPU, or not got another one since.
-    pub(crate) place: AtomicU64,
+    /// Where the thread was when. The upper 16 bits are its CPU plus one, the lower 48
+    /// its switch count, read just before. 0 is unknown. As long as the count is that,
+    /// the thread has not left that CPU, or not got another one since.
+    pub(crate) last_cpu: AtomicU64,
     /// The thread; 0 while there is none. Set before the generation is published.
     pub(crate) tid: AtomicU32,
-    /// The thread's files, plus one (0: never opened; negative: kept, but another
-    /// thread's). A number, once here, stays this
-    /// record's: a later thread's file is put in its place by `dup3`, so that a
-    /// canceller never reads a number that somebody else got.
+    /// The thread's files, plus one. 0 is never opened, a negative number kept but
+    /// another thread's. A number, once here, stays this record's. A later thread's file
+    /// is put in its place by `dup3`, so that a canceller never reads another part's
+    /// file.
     pub(crate) files: [AtomicI32; FILES],
-    /// The files' inodes: a number that another part of the program closed and that
-    /// the kernel gave out again is noticed.
+    /// The files' inodes. They show when another part of the program closed a number and
+    /// the kernel gave it out again.
     pub(crate) inodes: [AtomicU64; FILES],
     /// 0 free, 1 a thread's, 2 retired.
     claimed: AtomicU32,
     /// Locks of counters' blocks that the thread had last. The owner's own.
     pub(crate) hints: [AtomicPtr<()>; HINTS],
     #[cfg(feature = "stats")]
-    pub(crate) stats: crate::stats::Counts,
+    pub(crate) stats: crate::counts::Counts,
 }
 
 const FREE: u32 = 0;
@@ -193,4 +193,33 @@ impl Record {
     pub(crate) fn is_claimed(&self) -> bool {
         self.claimed.load(Ordering::Acquire) == CLAIMED
     }
+}
+
+/// Begins the thread's next generation. In a handler on a section only asks for its end:
+/// the section may still commit.
+#[cold]
+pub(crate) fn renew(record: &'static Record) {
+    if record.shared.section.load(Ordering::Relaxed) != 0 {
+        record.shared.state.fetch_or(CANCELLED, Ordering::SeqCst);
+        return;
+    }
+    if record.shared.state.load(Ordering::Relaxed) & CANCELLED != 0 {
+        // Somebody else ran here, or this thread elsewhere.
+        record.last_cpu.store(0, Ordering::Relaxed);
+    }
+    record
+        .budget
+        .store(record.limit.load(Ordering::Relaxed), Ordering::Relaxed);
+    protocol::advance(&record.shared);
+}
+
+/// Called after a token was refused. Ends the token's generation, unless the thread has
+/// gone on to another already. Returns the budget of the next.
+#[cold]
+#[inline(never)]
+pub(crate) fn revoked(record: &'static Record, ownership: Ownership) -> u32 {
+    if record.ownership() == ownership {
+        renew(record);
+    }
+    record.limit.load(Ordering::Relaxed)
 }

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! The sections (in assembly), the table in which the signal handler looks up the
-//! instruction it interrupted, and the thread's pointer that it reads.
+//! The sections, in assembly. Beside them: the table in which the signal handler
+//! looks up the interrupted instruction, and the thread's pointer that it reads.
 
 use core::arch::asm;
 use core::ptr;
@@ -58,7 +58,7 @@ fn target(field: &i32) -> u64 {
     (ptr::from_ref(field) as u64).wrapping_add_signed(i64::from(*field))
 }
 
-/// Where a section stands in memory, for those who step through it.
+/// Where a section stands in memory, for tests that step through it.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// The first instruction after the flag is set.
@@ -84,8 +84,9 @@ pub fn all() -> impl Iterator<Item = Bounds> {
     })
 }
 
-/// Where `rip` is, and where to go on when that is in a section before its commit.
-pub(crate) fn place(rip: u64) -> (Place, u64) {
+/// Where a signal found its thread, which was at `rip`, and where to go on when that is in a section
+/// before its commit.
+pub(crate) fn found_at(rip: u64) -> (Place, u64) {
     for section in all() {
         if rip >= section.begin && rip < section.committed {
             return (Place::Before, section.out);

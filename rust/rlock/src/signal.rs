@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! The signal: its handler, its installation, its mask.
 
@@ -7,6 +7,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::io;
 
+use crate::loaded;
 use crate::protocol::{self, Action};
 use crate::section;
 
@@ -20,8 +21,8 @@ pub(crate) static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// The handler. Async-signal-safe: it reads and writes atomics of the thread's record
-/// and of this file, and makes at most one system call.
+/// The handler. Async-signal-safe. It reads and writes atomics of the thread's record and
+/// of this file, and makes at most one system call.
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     HANDLED.fetch_add(1, Ordering::Relaxed);
     let own = section::own();
@@ -31,7 +32,7 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
         // SAFETY: the thread's pointer is a record's, and those are never unmapped.
         let own = unsafe { &*own };
         let rip = &mut context.uc_mcontext.gregs[libc::REG_RIP as usize];
-        let (place, out) = section::place(*rip as u64);
+        let (place, out) = section::found_at(*rip as u64);
         match protocol::on_signal(&own.shared, place) {
             Action::Return => {}
             Action::Abort => *rip = out as i64,
@@ -41,10 +42,10 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     chain(signal, info, context);
 }
 
-/// Sends the signal again, to come when the handler that this one interrupted returns:
-/// until then it is blocked, by the mask with which this one returns. The return of
-/// the other restores the mask of what *it* interrupted, which is the section's. Ends the
-/// process where a thread may not even signal itself.
+/// Sends the signal again, to come when the interrupted handler returns. Until then the
+/// mask with which this handler returns blocks it. The return of the other restores the
+/// mask of what *it* interrupted, which is the section's. Ends the process where a thread
+/// may not even signal itself.
 fn defer(signal: libc::c_int, context: &mut libc::ucontext_t) {
     // SAFETY: errno is the thread's own; the mask is the context's; the signal goes to
     // this thread, where it is blocked now, since its handler runs.
@@ -106,6 +107,8 @@ pub(crate) fn is_installed() -> bool {
 ///
 /// Returns what was there, for [`uninstall`]; `None` when that was ours already.
 pub(crate) fn install(signal: libc::c_int) -> io::Result<Option<libc::sigaction>> {
+    // Named, and not called: the loader has called it.
+    core::hint::black_box(&raw const loaded::CONSTRUCTOR);
     SIGNAL.store(signal, Ordering::Relaxed);
     let before = present(signal)?;
     let ours = handle as Handler as usize;
@@ -128,7 +131,8 @@ pub(crate) fn install(signal: libc::c_int) -> io::Result<Option<libc::sigaction>
     Ok(Some(before))
 }
 
-/// Puts back what was there before [`install`], unless somebody installed another since.
+/// Puts back what was there before [`install`], unless another handler was installed
+/// since.
 pub(crate) fn uninstall(before: &libc::sigaction) {
     if is_installed() {
         // SAFETY: an action that was installed before; none is read.
@@ -136,7 +140,7 @@ pub(crate) fn uninstall(before: &libc::sigaction) {
     }
 }
 
-/// All signals are blocked in the calling thread until this is dropped: a handler that
+/// All signals are blocked in the calling thread until this is dropped. A handler that
 /// registers, or counts, must not find a registration half done.
 pub(crate) struct Blocked(libc::sigset_t);
 

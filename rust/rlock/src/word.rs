@@ -1,10 +1,9 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! The words of the protocol: what a lock holds, what a record holds.
 //!
-//! One 64-bit layout serves both, so that every comparison is one of whole words
-//! (Khuong's 22-bit sequence compared with 32-bit counters went wrong at the
-//! wrap):
+//! One 64-bit layout serves both, so that every comparison is one of whole words.
+//! Khuong's 22-bit sequence, compared with 32-bit counters, went wrong at the wrap.
 //!
 //! | bits | what |
 //! |---|---|
@@ -14,8 +13,8 @@
 
 /// A canceller asked the owner to give up this generation.
 pub const CANCELLED: u64 = 1;
-/// A signal *was sent* after the generation was cancelled (never: is about to be). Saves
-/// another one where only an answer counts.
+/// A signal *was sent* after the generation was cancelled. It never means that one is
+/// about to be sent. Saves another one where only an answer counts.
 pub const SIGNALLED: u64 = 2;
 /// The owner's signal handler promised: no store of this generation is to come.
 pub const ACKNOWLEDGED: u64 = 4;
@@ -24,12 +23,12 @@ const FLAGS: u64 = CANCELLED | SIGNALLED | ACKNOWLEDGED;
 const GENERATION_SHIFT: u32 = 3;
 const INDEX_SHIFT: u32 = 44;
 
-/// How many records there can be, index 0 included, which is nobody's.
+/// How many records there can be, index 0 included, which is no record's.
 pub const MAX_RECORDS: usize = 1 << (64 - INDEX_SHIFT);
 /// The generation that no lock ever holds: a record that comes to it is retired.
 pub const LAST_GENERATION: u64 = (1 << (INDEX_SHIFT - GENERATION_SHIFT)) - 1;
 
-/// Who owns a lock: a record and one of its generations; or nobody.
+/// A lock's owner: a record and one of its generations, or none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Ownership(u64);
 
@@ -67,7 +66,7 @@ impl Ownership {
         Self(bits & !FLAGS)
     }
 
-    /// The record's index; 0 for nobody.
+    /// The record's index. 0 is none.
     pub const fn index(self) -> usize {
         (self.0 >> INDEX_SHIFT) as usize
     }
@@ -77,7 +76,8 @@ impl Ownership {
         (self.0 & ((1 << INDEX_SHIFT) - 1)) >> GENERATION_SHIFT
     }
 
-    /// The same record's next generation; none after the last, which is nobody's.
+    /// The same record's next generation. None after the last, which is never given
+    /// out.
     pub const fn next(self) -> Option<Self> {
         // The last one is not given out, so a record's use ends one before it.
         if self.generation() + 1 >= LAST_GENERATION {

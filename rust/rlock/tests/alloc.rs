@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! Allocators are among the users: neither the hot path nor a cancellation allocates, and
 //! once rlock is set up a registration does not either.
 
@@ -56,11 +58,11 @@ fn nothing_is_allocated_after_the_setup() {
         // More than a generation is good for.
         for _ in 0..10_000 {
             let mut token = owner.acquire(&lock).unwrap();
-            let _ = token.add(token.data(), 1);
+            let _ = token.add(|slot| slot, 1);
         }
         // The first instance, too.
         let mut mine = bytes.acquire(&owner).unwrap();
-        mine.add(mine.data(), 1).unwrap();
+        mine.add(|slot| slot, 1).unwrap();
         drop(mine);
         assert_eq!(bytes.iter().map(Slot::load).sum::<u64>(), 1);
         bytes.visit(&owner, || Cancel::Try, drop).unwrap();

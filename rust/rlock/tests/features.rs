@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! What the features `stats` and `tracing` say of cancellations.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,7 +24,7 @@ fn with_a_sleeper(lock: &Lock<Slot>, commits: u64, in_section: bool, body: impl 
             let owner = Owner::register().unwrap();
             let mut token = owner.acquire(lock).unwrap();
             for _ in 0..commits {
-                token.add(lock, 1).unwrap();
+                token.add(|slot| slot, 1).unwrap();
             }
             let flag = &rlock::testing::own().section;
             if in_section {

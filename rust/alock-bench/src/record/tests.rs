@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! What is written is what is read, and nothing is lost on the way.
 
 use super::*;
 use crate::example;
-use crate::files::tests::Folder;
+use crate::example::Folder;
 
 const SET: &str = "--rounds 2 --threads 1,2 --locks 20 --locality 85 --remote-budget 5,20";
 

@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! What lies in a simulated node's memory: locks, each with a line of data, and descriptors.
 
-use alock::ptr::{Descriptor, LockPtr, NodeId, Place, Ptr};
-use alock::sim::Cluster;
+use alock::ptr::{Descriptor, LockPtr, NodeId, Ptr, WordPtr};
+use alock_sim::Cluster;
 
 use crate::point::Point;
 
@@ -40,7 +42,7 @@ impl Table {
         LockPtr(Self::line(node, FIRST + u64::from(number) * ROW))
     }
 
-    pub(crate) fn data(&self, node: u16, number: u32) -> Place {
+    pub(crate) fn data(&self, node: u16, number: u32) -> WordPtr {
         Self::line(node, FIRST + u64::from(number) * ROW + Ptr::LINE).word(0)
     }
 

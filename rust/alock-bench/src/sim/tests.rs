@@ -1,11 +1,13 @@
-//! Points, quickly. What the model must have shows in what they find.
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! Points, quickly. What the costs must have shows in what they find.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use alock::lock::Budgets;
-use alock::sim::Model;
+use alock_sim::Costs;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 
@@ -27,8 +29,8 @@ fn point(lock: Lock, nodes: u16, threads: u16) -> Point {
     }
 }
 
-fn model(changes: &[&str]) -> Model {
-    options(changes).model().unwrap()
+fn costs(changes: &[&str]) -> Costs {
+    options(changes).costs().unwrap()
 }
 
 fn options(changes: &[&str]) -> Options {
@@ -44,7 +46,7 @@ fn rate(point: &Point, changes: &[&str]) -> f64 {
 }
 
 fn rate_with(point: &Point, changes: &[&str], options: &Options) -> f64 {
-    run(point, options, model(changes), 1).unwrap().throughput()
+    run(point, options, costs(changes), 1).unwrap().throughput()
 }
 
 /// All that a run says, in one text.
@@ -64,7 +66,7 @@ fn the_data_has_every_change() {
                         empty,
                         ..Options::default()
                     };
-                    let found = run(&point, &options, Model::connectx3(), seed).unwrap();
+                    let found = run(&point, &options, Costs::connectx3(), seed).unwrap();
                     assert!(found.operations() > 20, "{point:?}: {}", found.operations());
                 }
             }
@@ -72,7 +74,8 @@ fn the_data_has_every_change() {
     }
 }
 
-/// A lock that excludes nobody is found, also where the section is as short as it can be.
+/// A lock that does not exclude is found, also where the section is as short as it can
+/// be.
 #[test]
 fn a_lost_change_is_found() {
     for empty in [false, true] {
@@ -82,7 +85,7 @@ fn a_lost_change_is_found() {
             empty,
             ..Options::default()
         };
-        let why = run(&point, &options, Model::connectx3(), 1).unwrap_err();
+        let why = run(&point, &options, Costs::connectx3(), 1).unwrap_err();
         assert!(why.contains("an update was lost"), "{why}");
     }
 }
@@ -90,7 +93,7 @@ fn a_lost_change_is_found() {
 #[test]
 fn a_seed_is_a_result() {
     for lock in [Lock::Alock, Lock::RdmaSpin, Lock::RdmaMcs] {
-        let run = |seed| all(&run(&point(lock, 3, 4), &options(&[]), model(&[]), seed).unwrap());
+        let run = |seed| all(&run(&point(lock, 3, 4), &options(&[]), costs(&[]), seed).unwrap());
         assert_eq!(run(1), run(1));
         assert_ne!(run(1), run(2));
     }
@@ -101,7 +104,7 @@ fn work_requests_and_queue_pairs_are_counted() {
     let alone = |lock, locality| {
         let mut point = point(lock, 2, 1);
         (point.locality, point.locks) = (locality, 1000);
-        let found = run(&point, &options(&[]), model(&[]), 1).unwrap();
+        let found = run(&point, &options(&[]), costs(&[]), 1).unwrap();
         let requests = found.work_requests() as f64 / found.operations() as f64;
         (requests, found.queue_pairs())
     };
@@ -119,14 +122,14 @@ fn work_requests_and_queue_pairs_are_counted() {
         pairs: Pairs::Full,
         ..Options::default()
     };
-    let found = run(&point(Lock::RdmaSpin, 10, 8), &full, model(&[]), 1).unwrap();
+    let found = run(&point(Lock::RdmaSpin, 10, 8), &full, costs(&[]), 1).unwrap();
     assert_eq!(found.queue_pairs(), 10 * 1280);
 }
 
-/// One thread after the other: the sums of the model's times.
+/// One thread after the other: the sums of the costs's times.
 #[test]
 fn uncontended_times_are_sums_of_the_models() {
-    let it = Model::connectx3();
+    let it = Costs::connectx3();
     let there = it.post + it.send + it.serve;
     let both = |way| 2 * way + it.completion;
     // From read to write of a compare-and-swap nothing is added: the answer is on its way.
@@ -139,7 +142,7 @@ fn uncontended_times_are_sums_of_the_models() {
             empty: true,
             ..Options::default()
         };
-        let found = run(&point, &options, model(&["jitter_percent=0"]), 1).unwrap();
+        let found = run(&point, &options, costs(&["jitter_percent=0"]), 1).unwrap();
         let median = found.latency().value_at_quantile(0.5);
         // The first operations fetch the queue pairs' state; the change takes one ns.
         let sum = it.operation + cas(way) + 1 + write(way);
@@ -155,9 +158,9 @@ fn uncontended_times_are_sums_of_the_models() {
 fn atomics_take_turns() {
     let mut point = point(Lock::RdmaSpin, 1, 12);
     (point.locality, point.locks) = (100, 1000);
-    let found = run(&point, &options(&[]), model(&[]), 1).unwrap();
+    let found = run(&point, &options(&[]), costs(&[]), 1).unwrap();
     let each = found.seconds() * 1e9 / found.operations() as f64;
-    assert!(each >= Model::connectx3().pcie as f64 * 0.97, "{each}");
+    assert!(each >= Costs::connectx3().pcie as f64 * 0.97, "{each}");
     let many = rate(&point, &["atomic_units=64"]);
     assert!(many > 1.5 * found.throughput(), "{many}");
 }
@@ -250,10 +253,10 @@ fn what_is_no_number_of_the_model_is_refused() {
         ("wire=-1", "a number of 0 to 1000000000"),
         ("wire=1e3", "a number of 0 to"),
     ] {
-        let why = options(&[change]).model().unwrap_err();
+        let why = options(&[change]).costs().unwrap_err();
         assert!(why.contains(text) && !why.contains('\n'), "{why}");
     }
-    assert_eq!(model(&["wire=7"]).wire, 7);
+    assert_eq!(costs(&["wire=7"]).wire, 7);
 }
 
 /// A folder of its own.
@@ -278,15 +281,15 @@ fn the_same_seed_is_the_same_table() {
         let out = folder(name);
         let few = "--device sim --nodes 2,3 --threads 1,3 --locks 20 --locality 85,100 --duration 1 --rounds 2";
         bench(&format!("{few} {more}"), &out).unwrap();
-        let files = ["raw.csv", "summary.csv", "model.csv"]
+        let files = ["raw.csv", "summary.csv", "costs.csv"]
             .map(|file| std::fs::read_to_string(out.join(file)).unwrap());
         std::fs::remove_dir_all(&out).unwrap();
         files
     };
-    let [raw, summary, model] = run("one", "--jobs 1");
+    let [raw, summary, costs] = run("one", "--jobs 1");
     assert_eq!(
         run("two", "--jobs 2"),
-        [raw.clone(), summary.clone(), model.clone()]
+        [raw.clone(), summary.clone(), costs.clone()]
     );
     // All of a seed's bits count, also in the last one's second round.
     for (name, seed) in [("other", 2), ("high", 1 + (1 << 32)), ("last", u64::MAX)] {
@@ -295,9 +298,9 @@ fn the_same_seed_is_the_same_table() {
     // Three kinds, two sizes, two numbers of threads, two localities, two rounds.
     assert_eq!(raw.lines().count(), 1 + 3 * 2 * 2 * 2 * 2);
     assert_eq!(summary.lines().count(), 1 + 3 * 2 * 2 * 2);
-    assert_eq!(model.lines().count(), 1 + Model::CONSTANTS.len());
+    assert_eq!(costs.lines().count(), 1 + Costs::CONSTANTS.len());
     let [_, _, changed] = run("set", "--set wire=1000");
-    let other: Vec<_> = changed.lines().filter(|it| !model.contains(*it)).collect();
+    let other: Vec<_> = changed.lines().filter(|it| !costs.contains(*it)).collect();
     assert_eq!(other.len(), 1, "{other:?}");
     assert!(other[0].starts_with("wire,1000,") && other[0].ends_with(",--set"));
 }
@@ -307,7 +310,7 @@ fn options_that_do_not_fit_are_refused_in_a_line() {
     let out = folder("none");
     for (arguments, text) in [
         ("--device sim --rank 0", "--rank is not for --device sim"),
-        ("--device sim --looks 8", "--looks is not"),
+        ("--device sim --polls 8", "--polls is not"),
         ("--device sim --ib-port 1", "--ib-port is not"),
         ("--device sim --port 7", "--port is not"),
         ("--device sim --nodes 0", "--nodes is at least 1"),

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! A simulated thread.
 
 use std::cell::{Cell, RefCell};
@@ -5,11 +7,11 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 
 use alock::access::Access;
+use alock::baselines;
 use alock::lock::{acquire, release};
-use alock::ptr::{Cohort, Descriptor, LockPtr, NodeId, Place};
+use alock::ptr::{Cohort, Descriptor, LockPtr, NodeId, WordPtr};
 use alock::remote::{Remote, Verbs};
-use alock::rivals;
-use alock::sim::{Card, Cluster, Connections, Cpu, Lost};
+use alock_sim::{Card, Cluster, Connections, Cpu, Lost};
 use hdrhistogram::Histogram;
 use rand::Rng;
 
@@ -68,10 +70,10 @@ impl Worker {
         self.late.get()
     }
 
-    /// What it did; when all are through. The rate is that of the time in which all were at
-    /// work: a thread that waits long for its last lock makes none of the others slower.
-    /// (Of real devices the time is long, and the last operation nothing.) The latency is
-    /// that of all operations.
+    /// What it did, when all are through. The rate is that of the time in which all were at
+    /// work. A thread that waits long for its last lock so makes none of the others slower.
+    /// On real devices the time is long, and the last operation counts for nothing. The
+    /// latency is that of all operations.
     pub(crate) fn worked(&self) -> Result<Worked, String> {
         if let Some(Lost(node)) = self.lost.get() {
             return Err(format!("node {} is lost", node.0));
@@ -94,7 +96,7 @@ impl Worker {
         while works && self.cluster.now() - start < duration {
             let (node, number) = point.choose(self.node.0, &mut random);
             let began = self.cluster.now();
-            self.pass(self.cluster.model().operation).await;
+            self.pass(self.cluster.costs().operation).await;
             if let Err(lost) = self.operation(node, number).await {
                 self.lost.set(Some(lost));
                 return;
@@ -132,14 +134,14 @@ impl Worker {
             }
             Lock::RdmaSpin => {
                 let word = lock.tail(Cohort::Remote);
-                rivals::spin_lock(&self.card, word).await?;
+                baselines::spin_lock(&self.card, word).await?;
                 self.section(data).await?;
-                rivals::spin_unlock(&self.card, word).await
+                baselines::spin_unlock(&self.card, word).await
             }
             Lock::RdmaMcs => {
-                rivals::mcs_lock(&self.card, lock, mine).await?;
+                baselines::mcs_lock(&self.card, lock, mine).await?;
                 self.section(data).await?;
-                rivals::mcs_unlock(&self.card, lock, mine).await
+                baselines::mcs_unlock(&self.card, lock, mine).await
             }
             Lock::Busted => self.section(data).await,
         }
@@ -151,7 +153,7 @@ impl Worker {
         lock: LockPtr,
         mine: Descriptor,
         budget: NonZeroU32,
-        data: Place,
+        data: WordPtr,
     ) -> Result<(), Lost> {
         let held = acquire(access, lock, mine, budget, &mut || true).await?;
         // It never gives up.
@@ -162,8 +164,8 @@ impl Worker {
         release(access, lock, mine, held).await
     }
 
-    /// Changes the data; loses a change if somebody else does so meanwhile.
-    async fn section(&self, data: Place) -> Result<(), Lost> {
+    /// Changes the data. A change of another thread meanwhile is lost.
+    async fn section(&self, data: WordPtr) -> Result<(), Lost> {
         let hold = self.point.hold.as_nanos() as u64;
         if self.empty {
             let value = self.cluster.peek(data);

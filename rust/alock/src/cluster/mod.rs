@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! Real clusters: nodes with a table of locks each, over verbs.
 //!
 //! ```text
@@ -56,47 +58,64 @@
 //! }
 //! ```
 //!
-//! **When somebody is gone.** A node that dies or whose link fails is found by its silence
-//! at the rendezvous or by a verb that fails. From then on every waiting call of every node
-//! returns [`Error::Lost`] or [`Error::Link`] ([`Error::Nic`] where its own device failed) in bounded time (the silence that
-//! [`Rendezvous::join`] was told, or a verb's retries), unless the lock was handed over to it
-//! before, and so does every new one: nobody is granted a lock that another may hold. What a
-//! holder does under a lock that it has goes on. The node that an error names is the first that
-//! was lost, also where the verb that failed was to one that ended since. There is no recovery yet.
+//! **When a node is gone.** A node that dies, or whose link fails, is found by its silence at the
+//! rendezvous or by a failing verb. From then on every call of every node returns [`Error::Lost`]
+//! or [`Error::Link`]. It returns [`Error::Nic`] where its own device failed. A waiting call does
+//! so in bounded time: the silence that [`Rendezvous::join`] was told, or a verb's retries. It
+//! succeeds only if the lock was handed over to it before. No thread is granted a lock that another
+//! may hold. What a holder does under a lock that it has goes on. There is no recovery yet.
 //!
-//! **What a lock protects** are the words of this table that belong to it, by
-//! [`Guard::load`] and [`Guard::store`]: what one holder has stored the next one loads, wherever
-//! the two are. Of a program's other memory: the unlock orders it before the next lock where
-//! the CPU hands over (between threads of the lock's own node; from a thread to a waiting one of
-//! the same node). Else a card is between, and it is ordered only as far as posting a verb is a
-//! release and its completion an acquire, which holds with `libibverbs` on x86-64 and is no
-//! promise of Rust's memory model. A program's own verbs on other queue pairs are to be complete
-//! before the unlock.
+//! The node that an error names is the first that was lost. The failed verb may have been to a node
+//! that ended since.
 //!
-//! **What it takes**: of each node's registered memory 64 bytes and the words, rounded up
-//! to 64, for a lock; 64 bytes for each lock that a thread may hold ([`Settings::held`]); of
-//! queue pairs one for each thread and other node. A word of data is a verb: there are no
-//! bulk reads.
+//! **What a lock protects** are the words of this table that belong to it. By [`Guard::load`] and
+//! [`Guard::store`], what one holder has stored the next one loads, wherever the two are.
+//!
+//! A program's other memory is ordered from the unlock to the next lock where the CPU hands over.
+//! That is between threads of the lock's own node, and from a thread to a waiting one of the same
+//! node. Else a card is between. The order then holds as far as posting a verb is a release and its
+//! completion an acquire. That is so with `libibverbs` on x86-64, and is no promise of Rust's
+//! memory model.
+//!
+//! **A program's own verbs.** A WRITE that is complete need not be in the memory. What
+//! [`Guard::store`] wrote is there before the next holder reads it. The unlock's compare-and-swap
+//! goes by the same queue pair to the same node. A program's WRITEs by other queue pairs, or to
+//! other nodes, need a READ or a FLUSH by their queue pair before the unlock. Their completion is
+//! not enough.
+//!
+//! **What it takes.** A lock takes 64 bytes of its node's registered memory, and its words, rounded
+//! up to 64. Each lock that a thread may hold takes 64 bytes more: see [`Settings::held`]. Each
+//! thread has one queue pair for each other node. A word of data is a verb: there are no bulk
+//! reads.
 
+mod card;
 mod guard;
+mod messages;
 mod node;
+mod ordering;
 mod rendezvous;
+mod server;
+mod table;
 mod thread;
-mod wire;
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub use guard::{Guard, Request};
-pub use node::{Kind, Node, Settings};
-pub use rendezvous::{Rendezvous, VERSION};
-pub use thread::Thread;
+pub use guard::Guard;
+pub use messages::VERSION;
+pub use node::Node;
+pub use rendezvous::Rendezvous;
+#[cfg(feature = "baselines")]
+#[doc(hidden)]
+pub use table::Kind;
+pub use table::Settings;
+pub use thread::{Request, Thread};
 
 /// What can go wrong. Each says it in one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A node does not answer any more, or left while somebody waits for its part of an
+    /// A node does not answer any more, or left while a node waits for its part of an
     /// [exchange](Rendezvous::exchange).
     #[error("node {node} is lost: {why}; no lock is granted any more")]
     Lost {
@@ -139,12 +158,23 @@ pub enum Error {
         /// The lock's.
         key: u64,
     },
-    /// The rivals, and `Busted`, cannot be tried: they would have to leave a queue, or are no
-    /// locks of this crate's.
+    /// The baselines cannot be tried: they would have to leave a queue, or are no locks.
+    #[cfg(feature = "baselines")]
+    #[doc(hidden)]
     #[error("{kind:?} cannot be tried: only ALock can")]
     NoTry {
         /// The table's.
         kind: Kind,
+    },
+    /// A card's writes do not come in their order ([`Thread::check_ordering`]).
+    #[error("node {from}'s writes come to node {node} out of order: {what}; is relaxed ordering forced (PCI_WR_ORDERING of its firmware)?")]
+    Order {
+        /// Whose memory it is.
+        node: u16,
+        /// Whose writes.
+        from: u16,
+        /// What was seen.
+        what: String,
     },
     /// The nodes do not belong together.
     #[error("the nodes do not fit: {0}")]
@@ -210,6 +240,26 @@ impl Health {
                 node: lost as u16,
                 why: REASONS[((lost >> 16) & 7) as usize],
             }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever is lost first is the cause; the others may follow from it.
+    #[test]
+    fn the_first_that_is_lost_is_named() {
+        let health = Health::default();
+        assert!(health.check().is_ok());
+        health.report(3, Reason::Silent);
+        for (node, reason) in [(5, Reason::Verb), (0, Reason::Ended), (3, Reason::Device)] {
+            health.report(node, reason);
+            let Err(Error::Lost { node, why }) = health.check() else {
+                panic!("nobody is lost");
+            };
+            assert_eq!((node, why), (3, Reason::Silent.words()));
         }
     }
 }

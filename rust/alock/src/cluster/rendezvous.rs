@@ -1,30 +1,49 @@
-//! Who is there: a TCP connection of every node to the one with rank 0, over which they
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! Which nodes are there. Every node has a TCP connection to the node of rank 0. Over it they
 //! exchange addresses, wait for each other, and show that they are alive.
 
 use std::io::{self, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
-use super::wire::{line, receive, send, FromServer, ToServer, LONGEST};
+use super::messages::{
+    end_by, late, line, lock, receive, send, FromServer, ToServer, LONGEST, VERSION,
+};
+use super::server;
 use super::{Error, Health, Reason};
-
-/// What nodes of one cluster must have in common.
-pub const VERSION: u32 = 4;
 
 /// A node's connection to the others.
 ///
-/// When it is dropped the node has left. It must not while others still use its locks: they
-/// are not told, and its memory goes with it. That nobody does is what a last
-/// [`Rendezvous::barrier`] is for. Whoever waits in an [`Rendezvous::exchange`] for a node
-/// that has left hears that it is lost, and so does everybody then. The rendezvous itself is
-/// in the process of rank 0: where that process ends, the others find node 0 lost.
+/// When it is dropped the node has left. It must not leave while other nodes still use its locks:
+/// they are not told, and its memory goes with it. A last [`Rendezvous::barrier`] makes sure of
+/// that. A node that waits in an [`Rendezvous::exchange`] for one that has left hears that it is
+/// lost. All nodes hear it then.
+///
+/// The rendezvous itself is in the process of rank 0. Where that process ends, the others find node
+/// 0 lost.
+///
+/// # Examples
+/// ```no_run
+/// # use std::time::Duration;
+/// use alock::cluster::{Error, Rendezvous};
+///
+/// # fn run(rank: u16) -> Result<(), Error> {
+/// let (patience, silence) = (Duration::from_secs(60), Duration::from_secs(10));
+/// // Rank 0 listens there, and rank 1 connects to it.
+/// let rendezvous = Rendezvous::join("node0:18550", rank, 2, patience, silence)?;
+/// let ranks = rendezvous.exchange(&rendezvous.rank())?;
+/// assert_eq!(ranks, [0, 1]);
+/// rendezvous.barrier()
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Rendezvous {
     rank: u16,
@@ -32,10 +51,10 @@ pub struct Rendezvous {
     server: Arc<Mutex<TcpStream>>,
     all: Mutex<Receiver<Result<Vec<serde_json::Value>, String>>>,
     pub(crate) health: Arc<Health>,
-    /// Who was refused last, and why: perhaps the one that is waited for.
+    /// Which node was refused last, and why. It may be the node that is waited for.
     refused: Arc<Mutex<Option<String>>>,
     patience: Duration,
-    /// Whether all have met once: from then on whoever does not come is heard of, or lost.
+    /// Whether all have met once. From then on a missing node is heard of, or lost.
     met: AtomicBool,
     /// Whether this node has given up waiting for the others, and left.
     left: AtomicBool,
@@ -62,31 +81,26 @@ fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::Rendezvous { what, source }
 }
 
-fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Rendezvous {
-    /// Joins the cluster of `size` nodes as number `rank`. Rank 0 listens at `address`
-    /// (HOST:PORT), the others connect to it; each waits `patience` for that, and as long in the
-    /// first [`Rendezvous::exchange`] (or barrier) for the others to come. Later ones wait for as
-    /// long as all are alive, however long the work before them takes. A node that is not heard of for `silence`, or takes nothing for as long of what is sent
-    /// to it, counts as lost.
+    /// Joins the cluster of `size` nodes as number `rank`. Rank 0 listens at `address`, HOST:PORT,
+    /// and the others connect to it. Each waits `patience` for that, and as long in the first
+    /// [`Rendezvous::exchange`] or barrier for the others to come. Later ones wait for as long as
+    /// all are alive, however long the work before them takes. A node that is silent for `silence`
+    /// counts as lost. So does a node that takes nothing of what is sent to it for as long.
     ///
-    /// Rank 0 listens until it and all who came have left; an address that is still taken is
-    /// tried again for `silence`, as an earlier cluster may be leaving it. Where an address is
-    /// used again, the others are to join when rank 0 has: they might find the earlier cluster.
+    /// Rank 0 listens until all that came have left. It tries an address that is still taken again
+    /// for `silence`, as an earlier cluster may be leaving it. Where an address is used again, the
+    /// others are to join after rank 0. They might find the earlier cluster.
     ///
-    /// Looking up a name takes as long as the system's resolver does; all else is bounded.
+    /// To look up a name takes as long as the system's resolver does. All else is bounded.
     ///
-    /// Who does not fit (another version or size, a rank that is taken) is refused with the
-    /// reason; the others wait on for the right one, and name the refused if it does not come.
+    /// A node of another version or size, or of a rank that is taken, is refused with the reason.
+    /// The others wait on for the right node, and name the refused one if it does not come.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a rank that the size does not have, for times of more than a year
-    /// and a silence of less than 8 ms; [`Error::Rendezvous`] where
-    /// rank 0 cannot listen or is not reached in time. Who is
-    /// refused learns it from the first [`Rendezvous::exchange`].
+    /// [`Error::OutOfRange`] for a rank that the size does not have, for times of more than a year,
+    /// and for a silence of less than 8 ms. [`Error::Rendezvous`] where rank 0 cannot listen or is
+    /// not reached in time. A refused node learns it from the first [`Rendezvous::exchange`].
     pub fn join(
         address: &str,
         rank: u16,
@@ -176,17 +190,17 @@ impl Rendezvous {
         self.size
     }
 
-    /// Tells everybody `mine`, waits until everybody has told his, and returns them by rank.
-    /// All nodes call it equally often. The first time it waits for the others no longer than
-    /// [`Rendezvous::join`] was told, then for as long as nobody is lost.
+    /// Tells all nodes `mine`, waits until each has told its own, and returns them by rank. All
+    /// nodes call it equally often. The first call waits for the others no longer than
+    /// [`Rendezvous::join`] was told. Later calls wait for as long as no node is lost.
     ///
     /// # Errors
-    /// [`Error::Lost`] when somebody is gone, or has left and can never tell his part;
-    /// [`Error::Rendezvous`] when somebody does not come to the first one in time (this node has left
-    /// then, and meets nobody any more), or where `mine` is more than
-    /// 64 MiB as JSON (nothing is sent then); [`Error::Mismatch`] where a part is not of this
-    /// type, there are not as many parts as nodes, all parts together are more than 64 MiB,
-    /// or this node was refused.
+    /// [`Error::Lost`] when a node is gone, or has left and can never tell its part.
+    /// [`Error::Rendezvous`] when a node does not come to the first exchange in time: this node has
+    /// left then, and meets no other any more. The same where `mine` is more than 64 MiB as JSON:
+    /// nothing is sent then. [`Error::Mismatch`] where a part is not of this type, or there are not
+    /// as many parts as nodes. The same where all parts together are more than 64 MiB, or this node
+    /// was refused.
     pub fn exchange<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>, Error> {
         let data = serde_json::to_value(mine);
         self.meet(data.map(|data| ToServer::Tell { data }))
@@ -272,9 +286,9 @@ impl Rendezvous {
         self.exchange(&()).map(drop)
     }
 
-    /// Says that a node is gone, so that every node knows. This node's other threads know at
-    /// once. The call itself may take a silence where the rendezvous takes nothing: one write
-    /// that waits so long, another thread's or this one, ends the connection for all.
+    /// Says that a node is gone, so that every node knows. This node's other threads know at once.
+    /// The call may take as long as `silence` where the rendezvous takes nothing. One write that
+    /// waits so long, of any thread, ends the connection for all.
     pub(crate) fn report(&self, node: u16, reason: Reason) {
         self.health.report(node, reason);
         // Without a connection the others find out by themselves.
@@ -358,22 +372,6 @@ fn say_line(server: &Mutex<TcpStream>, health: &Health, line: &[u8]) -> io::Resu
     said
 }
 
-fn late(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-    )
-}
-
-/// How a connection ended: a read has a time limit.
-fn end_by(error: &io::Error) -> Reason {
-    if late(error) {
-        Reason::Silent
-    } else {
-        Reason::Ended
-    }
-}
-
 /// What comes from the server, until the connection ends.
 fn listen(
     mut from: BufReader<TcpStream>,
@@ -394,8 +392,6 @@ fn listen(
     };
     health.report(0, reason);
 }
-
-mod server;
 
 #[cfg(test)]
 mod tests;

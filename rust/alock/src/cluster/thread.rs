@@ -1,363 +1,294 @@
-//! A thread of a node: its queue pairs and its descriptors.
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-use std::cell::{Cell, RefCell};
-use std::future::{poll_fn, Future};
-use std::pin::{pin, Pin};
+//! Threads as a program has them: how they take locks, and ask for them.
+
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use nic::{Completion, QueuePair, Request};
-
-use super::node::Node;
-use super::{Error, Reason};
-use crate::access::Looked;
-use crate::local::once;
-use crate::pace::Pace;
-use crate::ptr::{Descriptor, LockPtr, Place, Ptr};
-use crate::remote::Verbs;
-use crate::word::Memory;
+use super::card::Wire;
+use super::guard::{Guard, Had};
+use super::table::Kind;
+use super::Error;
+#[cfg(feature = "baselines")]
+use crate::baselines;
+use crate::local::{Gone, Local};
+use crate::lock::{acquire, try_acquire, Held};
+use crate::ptr::{Cohort, Descriptor, LockPtr};
+use crate::remote::Remote;
 
 /// What a thread of a node takes locks with. It may go to another thread of the process, but
 /// is used by one at a time.
-pub struct Thread {
-    /// By node; the own one's is the loopback of those locks that need it.
-    pairs: RefCell<Vec<Option<QueuePair>>>,
-    /// The loopback's other end.
-    _other_end: Option<QueuePair>,
-    next: Cell<u64>,
-    /// What has completed while another one was asked for.
-    done: RefCell<Vec<Completion>>,
-    /// Whose completion nobody waits for any more.
-    forgotten: RefCell<Vec<u64>>,
-    /// Descriptors that nobody knows of.
-    free: RefCell<Vec<Descriptor>>,
-    /// The locks that it holds or has asked for.
-    asked: RefCell<Vec<LockPtr>>,
-    /// Whether what was polled last waits for a completion.
-    posted: Cell<bool>,
-    /// So many times it may look again before other threads are to run.
-    looks: Cell<u32>,
-    /// How often it looks at a lock that the other cohort has.
-    pace: Pace,
-    /// Dropped last: the queue pairs end before the node's memory does.
-    pub(crate) node: Node,
-}
+///
+/// # Examples
+/// ```no_run
+/// # use alock::cluster::{Error, Thread};
+/// # fn run(thread: &Thread) -> Result<(), Error> {
+/// // Two locks at once: the order is the caller's.
+/// let (low, high) = (thread.lock(3)?, thread.lock(8)?);
+/// drop((low, high));
+/// // Asks for a lock, and does something else until it is there.
+/// let mut request = thread.post(5);
+/// let guard = loop {
+///     if let Some(guard) = request.check()? {
+///         break guard;
+///     }
+/// };
+/// guard.unlock()
+/// # }
+/// ```
+pub struct Thread(pub(super) Wire);
 
-/// What the locks' code has a thread's verbs by: they are no part of what a program sees, for
-/// they reach every word of every lock.
-#[derive(Clone, Copy)]
-pub(super) struct Card<'t>(pub(super) &'t Thread);
-
-/// A thread that ends with a lock, or in a queue (a guard was forgotten), hands over no more.
-impl Drop for Thread {
-    fn drop(&mut self) {
-        let rendezvous = &self.node.0.rendezvous;
-        // Where somebody is lost all the others know already, and this is what comes of it.
-        if !self.asked.get_mut().is_empty() && rendezvous.health.check().is_ok() {
-            rendezvous.report(rendezvous.rank(), Reason::Failed);
-        }
-    }
-}
-
-/// An operation that was posted.
-struct Posted<'t> {
+/// A lock that [`Thread::post`] asked for, and that the program checks now and then.
+///
+/// The request is in the queue, and its turn may come between two checks. The others then wait for
+/// this thread as for any holder, until it checks and releases. So a request is to be checked
+/// until it is over. In an order of several locks it counts as held. No thread's `unlock` waits
+/// for a check: the predecessor knows of it when `post` returns.
+///
+/// A drop waits for the lock and releases it: behind a predecessor a thread cannot leave the
+/// queue.
+#[must_use = "it is waited for when it is dropped"]
+pub struct Request<'t> {
     thread: &'t Thread,
-    node: u16,
-    id: u64,
-    over: bool,
+    state: State<'t>,
 }
 
-impl Drop for Posted<'_> {
-    fn drop(&mut self) {
-        if self.over {
-            return;
-        }
-        let mut done = self.thread.done.borrow_mut();
-        match done.iter().position(|done| done.id == self.id) {
-            Some(found) => drop(done.swap_remove(found)),
-            None => self.thread.forgotten.borrow_mut().push(self.id),
-        }
-    }
+type Got<'t> = Result<Option<Guard<'t>>, Error>;
+
+enum State<'t> {
+    Waits(Pin<Box<dyn Future<Output = Got<'t>> + 't>>),
+    /// No other node was told yet.
+    Done(Got<'t>),
+    Over,
+}
+
+enum Patience {
+    Forever,
+    Until(Instant),
+    None,
 }
 
 impl Thread {
-    pub(crate) fn new(
-        node: Node,
-        number: u16,
-        pairs: Vec<Option<QueuePair>>,
-        other_end: Option<QueuePair>,
-    ) -> Self {
-        let rank = node.0.rendezvous.rank();
-        let geometry = node.0.geometry;
-        let free = (0..geometry.held)
-            .filter_map(|which| geometry.descriptor(rank, number, which))
-            .collect();
-        Self {
-            pairs: RefCell::new(pairs),
-            _other_end: other_end,
-            next: Cell::new(0),
-            done: RefCell::default(),
-            forgotten: RefCell::default(),
-            free: RefCell::new(free),
-            asked: RefCell::default(),
-            posted: Cell::new(false),
-            looks: Cell::new(0),
-            pace: Pace::default(),
-            node,
-        }
+    pub(crate) fn new(wire: Wire) -> Self {
+        Self(wire)
     }
 
     /// How many work requests this thread has posted.
     pub fn work_requests(&self) -> u64 {
-        let pairs = self.pairs.borrow();
-        pairs.iter().flatten().map(QueuePair::posted).sum()
+        self.0.work_requests()
     }
 
     /// How many queue pairs it has.
     pub fn queue_pairs(&self) -> usize {
-        let pairs = self.pairs.borrow();
-        pairs.iter().flatten().count() + usize::from(self._other_end.is_some())
+        self.0.queue_pairs()
     }
 
-    /// Whether this thread holds the lock, or has asked for it.
-    pub(crate) fn has(&self, lock: LockPtr) -> bool {
-        self.asked.borrow().contains(&lock)
-    }
-
-    /// A descriptor that is in no queue, for the queue of `lock`.
-    pub(crate) fn take(&self, lock: LockPtr) -> Result<Descriptor, Error> {
-        let held = u64::from(self.node.0.geometry.held);
-        let mine = self.free.borrow_mut().pop().ok_or(Error::OutOfRange {
-            what: "the number of locks that a thread holds or waits for",
-            is: held + 1,
-            least: 0,
-            most: held,
-        })?;
-        self.asked.borrow_mut().push(lock);
-        Ok(mine)
-    }
-
-    /// Nobody knows of it any more, and the lock is no longer asked for.
-    pub(crate) fn give_back(&self, descriptor: Descriptor, lock: LockPtr) {
-        self.free.borrow_mut().push(descriptor);
-        let mut asked = self.asked.borrow_mut();
-        if let Some(found) = asked.iter().position(|&it| it == lock) {
-            asked.swap_remove(found);
+    /// Acquires the lock `key` and waits as long as it takes. Promises and costs: see
+    /// [`crate::lock::acquire`]. With more than one lock at once, their order is the
+    /// caller's.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] and [`Error::Link`] when a node is gone. [`Error::Nic`] when that is this
+    /// node, whose device failed. [`Error::OutOfRange`] for a key that there is not, or when the
+    /// thread holds as many locks as it may. [`Error::Own`] when it has this lock, or a request
+    /// for it.
+    pub fn lock(&self, key: u64) -> Result<Guard<'_>, Error> {
+        match self.0.finish(self.acquire(key, Patience::Forever))? {
+            Some(guard) => Ok(guard),
+            // It never gives up.
+            None => unreachable!("a wait without end has ended"),
         }
     }
 
-    /// Polls until it is ready, and after some looks lets other threads run between two. No
-    /// pause between two looks: a completion queue is no word that many look at, and where
-    /// others do wait (`Verbs::wait`, `Memory::pause`) there is one.
-    pub(crate) fn finish<T>(&self, future: impl Future<Output = T>) -> T {
-        let mut future = pin!(future);
-        let mut context = Context::from_waker(Waker::noop());
-        self.looks.set(self.node.0.looks);
-        loop {
-            if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
-                // `Request::check` looks once.
-                self.looks.set(0);
-                return value;
-            }
-            self.idle();
-        }
+    /// Acquires the lock if that needs no waiting for others. `None` otherwise, also when this
+    /// thread has it. Where the other cohort has the lock, the thread has joined the queue and
+    /// leaves it again. If a thread joined behind meanwhile, it waits until that one has linked
+    /// itself, which takes one verb.
+    ///
+    /// # Errors
+    /// As [`Thread::lock`], but never [`Error::Own`]. [`Error::NoTry`] for locks of another kind
+    /// than ALock.
+    pub fn try_lock(&self, key: u64) -> Result<Option<Guard<'_>>, Error> {
+        self.0.finish(self.acquire(key, Patience::None))
     }
 
-    /// Between two polls.
-    fn idle(&self) {
-        if !self.may_look_again() {
-            std::thread::yield_now();
-        }
+    /// Acquires the lock, or gives up at the deadline **where that is possible**: while the other
+    /// cohort has the lock and this thread is first of its own. Behind a predecessor of its own
+    /// cohort it waits for its turn, also beyond the deadline. It gives up then if it would have
+    /// to wait on. Nor can it give up in the compare-and-swaps by which a remote thread joins.
+    /// Other threads' may send these round again and again: see the crate's promises.
+    ///
+    /// The time is read between two polls, which a remote thread makes at least every
+    /// [`crate::pace::POLL_EVERY`] round trips. To leave takes a verb or two. If a thread joined
+    /// behind meanwhile, it also takes until that one has linked itself.
+    ///
+    /// # Errors
+    /// As [`Thread::lock`]. [`Error::NoTry`] for locks of another kind than ALock.
+    pub fn lock_until(&self, key: u64, deadline: Instant) -> Result<Option<Guard<'_>>, Error> {
+        self.0.finish(self.acquire(key, Patience::Until(deadline)))
     }
 
-    fn may_look_again(&self) -> bool {
-        let left = self.looks.get().checked_sub(1);
-        self.looks.set(left.unwrap_or(0));
-        left.is_some()
-    }
-
-    /// Polls until it is ready, or waits for another thread: not for this one's verbs.
-    pub(crate) fn begin<T>(&self, mut future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
-        let mut context = Context::from_waker(Waker::noop());
-        self.looks.set(self.node.0.looks);
-        loop {
-            self.posted.set(false);
-            let polled = future.as_mut().poll(&mut context);
-            if polled.is_ready() || !self.posted.get() {
-                self.looks.set(0);
-                return polled;
-            }
-            self.idle();
-        }
-    }
-
-    async fn verb(&self, node: u16, requests: &[Request]) -> Result<Completion, Error> {
-        let id = self.next.get();
-        self.next.set(id + 1);
-        if let Some(pair) = &mut self.pairs.borrow_mut()[usize::from(node)] {
-            let posted = pair.post_list(id, requests);
-            posted.map_err(|error| self.node.0.lost(node, error))?;
-        } else {
-            // A lock of the own node, by verbs: no kind that needs it has come here.
-            return Err(Error::Mismatch(format!("no queue pair to node {node}")));
-        }
-        let mut posted = Posted {
+    /// Asks for the lock, and returns when it is asked for. [`Request::check`] says whether it is
+    /// there, or what was wrong. Between two checks nothing happens but what others do.
+    ///
+    /// It waits for its own verbs and for no other thread. Locally it returns at once. Remotely it
+    /// returns after two round trips: in them it joins the queue, and looks at the lock or tells
+    /// its predecessor. Each time that another remote thread comes first costs one more.
+    pub fn post(&self, key: u64) -> Request<'_> {
+        let mut future = Box::pin(self.acquire(key, Patience::Forever));
+        let state = match self.0.begin(future.as_mut()) {
+            Poll::Ready(result) => State::Done(result),
+            Poll::Pending => State::Waits(future),
+        };
+        Request {
             thread: self,
-            node,
-            id,
-            over: false,
-        };
-        // The looks are taken here, and not by polling the whole call again and again: the way
-        // down here takes longer than a look.
-        poll_fn(|_| loop {
-            let polled = posted.poll();
-            if polled.is_ready() || !self.may_look_again() {
-                self.posted.set(polled.is_pending());
-                return polled;
-            }
+            state,
+        }
+    }
+
+    fn find(&self, key: u64) -> Result<LockPtr, Error> {
+        let geometry = &self.0.table.geometry;
+        let locks = u64::from(geometry.locks);
+        let found = (key < self.0.table.keys())
+            .then(|| geometry.lock((key / locks) as u16, (key % locks) as u32));
+        found.flatten().ok_or(Error::OutOfRange {
+            what: "the key",
+            is: key,
+            least: 0,
+            most: self.0.table.keys() - 1,
         })
-        .await
     }
 
-    fn read_word(&self, at: Place) -> Request {
-        Request::read(self.node.0.remote(at), 1)
-    }
-
-    /// Reads a word of another node.
-    pub(crate) async fn get(&self, from: Place) -> Result<u64, Error> {
-        let request = self.read_word(from);
-        Ok(self.verb(from.node().0, &[request]).await?.value())
-    }
-
-    fn words(completion: &Completion) -> [u64; LockPtr::WORDS as usize] {
-        let mut words = [0; LockPtr::WORDS as usize];
-        for (word, value) in words.iter_mut().zip(completion.values()) {
-            *word = *value;
+    async fn acquire(&self, key: u64, patience: Patience) -> Result<Option<Guard<'_>>, Error> {
+        let it = &*self.0.table;
+        it.rendezvous.health.check()?;
+        let lock = self.find(key)?;
+        let kind = it.geometry.kind;
+        #[cfg(feature = "baselines")]
+        if kind != Kind::ALock && !matches!(patience, Patience::Forever) {
+            return Err(Error::NoTry { kind });
         }
-        words
-    }
-
-    fn look(&self, lock: LockPtr) -> Request {
-        let place = lock.0.word(0);
-        Request::read(self.node.0.remote(place), LockPtr::WORDS.into())
-    }
-}
-
-impl Posted<'_> {
-    /// One look. Whether somebody is lost does not matter here: a verb to a node that is
-    /// there may complete all the same, and to give it up would leave open whether it did. The
-    /// device's timeout and retries bound it (`Settings::nic`).
-    fn poll(&mut self) -> Poll<Result<Completion, Error>> {
-        let thread = self.thread;
-        let mut done = thread.done.borrow_mut();
-        if let Some(found) = done.iter().position(|done| done.id == self.id) {
-            self.over = true;
-            return Poll::Ready(Ok(done.swap_remove(found)));
+        if self.0.has(lock) {
+            // It would wait for itself.
+            return match patience {
+                Patience::None => Ok(None),
+                Patience::Forever | Patience::Until(_) => Err(Error::Own { key }),
+            };
         }
-        let mut pairs = thread.pairs.borrow_mut();
-        let Some(pair) = &mut pairs[usize::from(self.node)] else {
-            return Poll::Pending;
-        };
-        match pair.poll() {
-            Ok(Some(completion)) if completion.id == self.id => {
-                self.over = true;
-                Poll::Ready(Ok(completion))
-            }
-            Ok(Some(completion)) => {
-                let mut forgotten = thread.forgotten.borrow_mut();
-                match forgotten.iter().position(|&id| id == completion.id) {
-                    Some(found) => drop(forgotten.swap_remove(found)),
-                    None => done.push(completion),
+        let mine = self.0.take(lock)?;
+        // After an error somebody may know of the descriptor: it is not used again.
+        let held = match (kind, lock.cohort(self.0.rank())) {
+            (Kind::ALock, Cohort::Local) => {
+                let found = self.compete(&Local::new(it), lock, mine, &patience).await;
+                match found {
+                    Ok(held) => held.map(Had::ALock),
+                    Err(Gone) => return Err(self.0.gone()),
                 }
-                Poll::Pending
             }
-            Ok(None) => Poll::Pending,
-            Err(error) => {
-                self.over = true;
-                Poll::Ready(Err(thread.node.0.lost(self.node, error)))
+            (Kind::ALock, Cohort::Remote) => {
+                let held = self
+                    .compete(&Remote::new(&self.0), lock, mine, &patience)
+                    .await?;
+                held.map(Had::ALock)
+            }
+            #[cfg(feature = "baselines")]
+            (Kind::RdmaSpin, _) => {
+                baselines::spin_lock(&self.0, lock.tail(Cohort::Remote)).await?;
+                Some(Had::Spin)
+            }
+            #[cfg(feature = "baselines")]
+            (Kind::RdmaMcs, _) => {
+                baselines::mcs_lock(&self.0, lock, mine).await?;
+                Some(Had::Mcs)
+            }
+            #[cfg(feature = "baselines")]
+            (Kind::Busted, _) => Some(Had::Nothing),
+        };
+        if held.is_none() {
+            self.0.give_back(mine, lock);
+            return Ok(None);
+        }
+        Ok(Some(Guard {
+            wire: &self.0,
+            lock,
+            mine,
+            held,
+        }))
+    }
+
+    async fn compete<A: crate::access::Access>(
+        &self,
+        access: &A,
+        lock: LockPtr,
+        mine: Descriptor,
+        patience: &Patience,
+    ) -> Result<Option<Held>, A::Fault> {
+        let budgets = &self.0.table.budgets;
+        let budget = match A::COHORT {
+            Cohort::Local => budgets.local,
+            Cohort::Remote => budgets.remote,
+        };
+        match *patience {
+            Patience::None => try_acquire(access, lock, mine, budget).await,
+            Patience::Forever => acquire(access, lock, mine, budget, &mut || true).await,
+            Patience::Until(deadline) => {
+                let mut goes_on = || Instant::now() < deadline;
+                acquire(access, lock, mine, budget, &mut goes_on).await
             }
         }
     }
 }
 
-impl Verbs for Card<'_> {
-    type Fault = Error;
-
-    async fn cas(&self, at: Place, old: u64, new: u64) -> Result<u64, Error> {
-        let request = Request::cas(self.0.node.0.remote(at), old, new);
-        Ok(self.0.verb(at.node().0, &[request]).await?.value())
-    }
-
-    async fn write(&self, to: Place, value: u64) -> Result<(), Error> {
-        let request = Request::write(self.0.node.0.remote(to), value);
-        self.0.verb(to.node().0, &[request]).await.map(drop)
-    }
-
-    async fn read(&self, lock: LockPtr) -> Result<[u64; 3], Error> {
-        let request = self.0.look(lock);
-        let began = Instant::now();
-        let words = Thread::words(&self.0.verb(lock.0.node().0, &[request]).await?);
-        self.0.pace.took(began.elapsed().as_nanos() as u64);
-        Ok(words)
-    }
-
-    async fn write_and_read(
-        &self,
-        to: Place,
-        value: u64,
-        lock: LockPtr,
-    ) -> Result<[u64; 3], Error> {
-        let write = Request::write(self.0.node.0.remote(to), value);
-        // One queue pair executes a write before a read that was posted after it.
-        let requests = [write, self.0.look(lock)];
-        let began = Instant::now();
-        let words = Thread::words(&self.0.verb(lock.0.node().0, &requests).await?);
-        // Also a look, and `Thread::post` waits for it: who checks seldom then knows how long
-        // one takes all the same.
-        self.0.pace.took(began.elapsed().as_nanos() as u64);
-        Ok(words)
-    }
-
-    fn load(&self, place: Place) -> u64 {
-        self.0.node.0.own(place)
-    }
-
-    fn store(&self, place: Place, value: u64, known: bool) {
-        if known {
-            self.0.node.0.tell(place, value);
-        } else {
-            self.0.node.0.prepare(place, value);
-        }
-    }
-
-    fn is_there(&self, line: Ptr) -> bool {
-        self.0.node.0.has_descriptor(line)
-    }
-
-    fn overwritten(&self) -> Error {
-        self.0.node.0.overwritten()
-    }
-
-    fn is_own(&self, place: Place) -> bool {
-        place.node().0 == self.0.node.0.rendezvous.rank()
-    }
-
-    async fn wait(&self, looked: Looked, turn: u32) -> Result<(), Error> {
-        let until = match (looked, self.0.pace.pause(turn)) {
-            // Not in the queue yet, where `Thread::post` promises to be when it returns; and the
-            // compare-and-swap gave others their chance.
-            (Looked::Tail, _) => return self.0.node.0.rendezvous.health.check(),
-            (Looked::Own, _) | (Looked::Lock, 0) => None,
-            (Looked::Lock, pause) => Some(Instant::now() + Duration::from_nanos(pause)),
-        };
-        loop {
-            self.0.node.0.rendezvous.health.check()?;
-            std::hint::spin_loop();
-            // Whoever polls has other things to do meanwhile.
-            once().await;
-            if until.is_none_or(|until| Instant::now() >= until) {
-                return Ok(());
+impl<'t> Request<'t> {
+    /// Looks once: the guard, or nothing yet. After an error or a guard it is over.
+    ///
+    /// # Errors
+    /// As [`Thread::lock`].
+    pub fn check(&mut self) -> Result<Option<Guard<'t>>, Error> {
+        match &mut self.state {
+            State::Waits(future) => {
+                let polled = future
+                    .as_mut()
+                    .poll(&mut Context::from_waker(Waker::noop()));
+                let Poll::Ready(result) = polled else {
+                    return Ok(None);
+                };
+                self.state = State::Over;
+                result
             }
+            State::Done(_) | State::Over => self.take(),
         }
+    }
+
+    /// Whether it is over.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    /// Waits for it. `None` if it was over before ([`Request::is_over`]).
+    ///
+    /// # Errors
+    /// As [`Thread::lock`].
+    pub fn wait(mut self) -> Result<Option<Guard<'t>>, Error> {
+        self.take()
+    }
+
+    /// What comes of it, and it is over. Waits as long as it takes.
+    fn take(&mut self) -> Got<'t> {
+        match mem::replace(&mut self.state, State::Over) {
+            State::Waits(future) => self.thread.0.finish(future),
+            State::Done(result) => result,
+            State::Over => Ok(None),
+        }
+    }
+}
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        // The guard releases it; an error has been reported.
+        drop(self.take());
     }
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! What locks cost on the wire.
 
 use std::fs;
@@ -56,9 +58,9 @@ fn uncontended_a_remote_pair_is_four_work_requests_and_a_local_one_none() {
     }
 }
 
-/// The control: rivals' locks of the own node cost verbs, and the count sees them.
+/// The control: baselines' locks of the own node cost verbs, and the count sees them.
 #[test]
-fn the_rivals_pay_for_their_own_nodes_locks() {
+fn the_baselines_pay_for_their_own_nodes_locks() {
     for kind in [Kind::RdmaSpin, Kind::RdmaMcs] {
         let members = two(kind);
         let thread = &members[0].threads[0];
@@ -68,7 +70,7 @@ fn the_rivals_pay_for_their_own_nodes_locks() {
 }
 
 #[test]
-fn queue_pairs_are_one_a_node_and_the_rivals_need_a_loopback() {
+fn queue_pairs_are_one_a_node_and_the_baselines_need_a_loopback() {
     for (kind, pairs) in [(Kind::ALock, 2), (Kind::RdmaSpin, 4), (Kind::RdmaMcs, 4)] {
         let settings = Settings {
             kind,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! What the lock is for, on the device of `table1`, where a word that CPUs and verbs modify
 //! loses updates: none is lost under the lock.
 

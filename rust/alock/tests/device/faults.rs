@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! What a device refuses, and how it is told. A queue pair that fails takes nothing with it:
 //! the memory is as it was, and another queue pair goes on.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use nic::{Error, Memory, Nic, Options, QueuePair, Region, Remote, Request, Status};
+use nic::{Error, Memory, Nic, Options, QueuePair, Region, RemoteWord, Status, WorkRequest};
 
 use crate::{options, pair};
 
@@ -49,12 +51,12 @@ impl Here {
     }
 
     /// Each kind of access to `at` is refused with an error that names it.
-    fn refuses(&self, at: Remote) {
+    fn refuses(&self, at: RemoteWord) {
         let kinds = [
-            Request::read(at, 1),
-            Request::cas(at, 0, 1),
-            Request::cas(at, MARK + at.addr.wrapping_sub(self.region.addr()), 1),
-            Request::write(at, 1),
+            WorkRequest::read(at, 1),
+            WorkRequest::cas(at, 0, 1),
+            WorkRequest::cas(at, MARK + at.addr.wrapping_sub(self.region.addr()), 1),
+            WorkRequest::write(at, 1),
         ];
         for request in kinds {
             let (mut queue, _other_end) = pair(&self.nic);
@@ -88,7 +90,7 @@ fn a_wrong_key_is_refused() {
     let here = Here::new();
     let right = here.region.remote(64);
     for rkey in [right.rkey ^ 1, right.rkey ^ 0x100, 0, u32::MAX] {
-        here.refuses(Remote { rkey, ..right });
+        here.refuses(RemoteWord { rkey, ..right });
     }
 }
 
@@ -147,7 +149,7 @@ fn an_address_off_its_alignment_is_refused_before_it_is_sent() {
 fn what_is_behind_a_failed_one_is_not_carried_out() {
     let here = Here::new();
     let right = here.region.remote(64);
-    let wrong = Remote {
+    let wrong = RemoteWord {
         rkey: right.rkey ^ 0x100,
         ..right
     };
@@ -164,7 +166,7 @@ fn what_is_behind_a_failed_one_is_not_carried_out() {
 
     // The same of one doorbell, whose first is not signalled.
     let (mut queue, _other_end) = pair(&here.nic);
-    let both = [Request::read(wrong, 1), Request::write(right, 7)];
+    let both = [WorkRequest::read(wrong, 1), WorkRequest::write(right, 7)];
     queue.post_list(4, &both).unwrap();
     failure(&mut queue, Status::REMOTE_ACCESS, 4);
     failure(&mut queue, Status::FLUSHED, 4);

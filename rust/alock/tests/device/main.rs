@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! The crate on a real device. It must be there: a test that finds none fails.
 //!
 //! `ALOCK_DEVICES` names the devices, separated by blanks: node I is on the one of number I

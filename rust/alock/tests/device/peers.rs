@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! Peers that do not fit, or lie. (What strangers say at the rendezvous, and nodes of another
 //! version or size: `cluster::rendezvous::tests`, which needs no device.)
 
@@ -8,7 +10,7 @@ use std::time::Duration;
 use alock::cluster::{Error, Kind, Node, Rendezvous, Settings, Thread};
 use alock::lock::Budgets;
 use alock::ptr::{NodeId, Ptr};
-use nic::{Endpoint, Memory, Nic, QueuePair, Remote};
+use nic::{Endpoint, Memory, Nic, QueuePair, RemoteWord};
 use serde_json::{json, Value};
 
 use crate::{each, each_for, options, says};
@@ -129,7 +131,7 @@ fn a_node_without_its_device_keeps_nobody() {
 }
 
 /// What a node says of itself, as the crate's own does.
-fn card(memory: Remote) -> Value {
+fn card(memory: RemoteWord) -> Value {
     json!({
         "geometry": {
             "kind": "ALock", "locks": 2, "words": 1, "threads": 1, "held": 4,
@@ -157,7 +159,10 @@ fn a_node_that_says_something_else_is_told_to_both() {
 }
 
 /// Node 1 says that its memory is at `memory`; what becomes of node 0's threads.
-fn beside_a_liar(memory: impl Fn(Remote) -> Remote + Sync, body: impl Fn(&Node, &[Thread]) + Sync) {
+fn beside_a_liar(
+    memory: impl Fn(RemoteWord) -> RemoteWord + Sync,
+    body: impl Fn(&Node, &[Thread]) + Sync,
+) {
     each(2, |rendezvous| match rendezvous.rank() {
         0 => {
             let node = Node::attach(Arc::clone(&rendezvous), &settings(0)).unwrap();
@@ -173,14 +178,14 @@ fn beside_a_liar(memory: impl Fn(Remote) -> Remote + Sync, body: impl Fn(&Node, 
 /// `does` something with node 0's memory when all have met.
 fn lie(
     rendezvous: &Rendezvous,
-    memory: impl Fn(Remote) -> Remote,
-    does: impl FnOnce(&mut QueuePair, Remote),
+    memory: impl Fn(RemoteWord) -> RemoteWord,
+    does: impl FnOnce(&mut QueuePair, RemoteWord),
 ) {
     let nic = Nic::open(&options(1)).unwrap();
     let region = nic.register(Memory::new(1 << 16).unwrap()).unwrap();
     let said = memory(region.remote(0));
     let cards = rendezvous.exchange(&card(said)).unwrap();
-    let its: Remote = serde_json::from_value(cards[0]["memory"].clone()).unwrap();
+    let its: RemoteWord = serde_json::from_value(cards[0]["memory"].clone()).unwrap();
     let mut queue = nic.queue_pair().unwrap();
     let mine: Vec<Vec<Option<Endpoint>>> = vec![vec![Some(queue.endpoint().clone())], vec![None]];
     let theirs = rendezvous.scatter(&mine).unwrap();
@@ -206,7 +211,7 @@ fn a_hand_made_node_is_one() {
     );
 }
 
-fn finds(memory: impl Fn(Remote) -> Remote + Sync) {
+fn finds(memory: impl Fn(RemoteWord) -> RemoteWord + Sync) {
     beside_a_liar(memory, |node, threads| {
         let thread = &threads[0];
         // What is the node's own works before.
@@ -235,7 +240,7 @@ fn finds(memory: impl Fn(Remote) -> Remote + Sync) {
 
 #[test]
 fn a_node_with_a_wrong_key_is_lost() {
-    finds(|memory| Remote {
+    finds(|memory| RemoteWord {
         rkey: memory.rkey ^ 0x100,
         ..memory
     });

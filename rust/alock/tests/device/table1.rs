@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! The paper's Table 1: of one word, which accesses by CPU and by verbs are atomic with each
 //! other. (Reads by both, and what only reads beside a failed compare-and-swap, show nothing.)
 //!
@@ -6,13 +8,16 @@
 //! | CPU's load | | `a_remote_write_comes_whole` | `a_remote_swap_comes_whole` |
 //! | CPU's store | `a_remote_read_may_be_torn...` | `..._beside_stores` | **lost**: `a_store_is_lost...` |
 //! | CPU's swap | the same | `a_remote_write_is_not_lost...` | **lost**: `mixed_swaps_lose...` |
+//!
+//! Some of these read by CPU what a complete verb has written. Soft-RoCE has it in the memory then.
+//! Verbs promise that to the same queue pair's later reads and compare-and-swaps alone.
 
 use std::hint::black_box;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 
-use nic::{Endpoint, Memory, Nic, QueuePair, Region, Remote, Request, Writes};
+use nic::{Endpoint, Memory, Nic, QueuePair, Region, RemoteWord, WorkRequest, Writes};
 
 use crate::{options, pair, seen};
 
@@ -41,14 +46,14 @@ impl Both {
         }
     }
 
-    fn parts(&mut self) -> (&mut QueuePair, Remote, &AtomicU64) {
+    fn parts(&mut self) -> (&mut QueuePair, RemoteWord, &AtomicU64) {
         let word = self.region.memory().word(0);
         (&mut self.queue, self.region.remote(0), word)
     }
 }
 
 /// By verbs: what was there.
-fn remote_cas(queue: &mut QueuePair, at: Remote, old: u64, new: u64) -> u64 {
+fn remote_cas(queue: &mut QueuePair, at: RemoteWord, old: u64, new: u64) -> u64 {
     queue.post_cas(0, at, old, new).unwrap();
     queue.wait().unwrap().value()
 }
@@ -57,7 +62,7 @@ fn remote_cas(queue: &mut QueuePair, at: Remote, old: u64, new: u64) -> u64 {
 const BATCH: usize = 16;
 
 /// A batch of the same; how many succeeded.
-fn remote_swaps(queue: &mut QueuePair, at: Remote, old: u64, new: u64) -> u64 {
+fn remote_swaps(queue: &mut QueuePair, at: RemoteWord, old: u64, new: u64) -> u64 {
     for id in 0..BATCH {
         queue.post_cas(id as u64, at, old, new).unwrap();
     }
@@ -65,12 +70,12 @@ fn remote_swaps(queue: &mut QueuePair, at: Remote, old: u64, new: u64) -> u64 {
     swapped.count() as u64
 }
 
-fn remote_write(queue: &mut QueuePair, at: Remote, value: u64) {
+fn remote_write(queue: &mut QueuePair, at: RemoteWord, value: u64) {
     queue.post_write(0, at, value).unwrap();
     queue.wait().unwrap();
 }
 
-fn remote_read(queue: &mut QueuePair, at: Remote) -> u64 {
+fn remote_read(queue: &mut QueuePair, at: RemoteWord) -> u64 {
     queue.post_read(0, at, 1).unwrap();
     queue.wait().unwrap().value()
 }
@@ -84,7 +89,7 @@ fn add_by_cpu(word: &AtomicU64, value: u64) {
 }
 
 /// The same by verbs, beginning with a guess of what is there; what is there then.
-fn add_by_verbs(queue: &mut QueuePair, at: Remote, guess: u64) -> u64 {
+fn add_by_verbs(queue: &mut QueuePair, at: RemoteWord, guess: u64) -> u64 {
     let mut seen = guess;
     loop {
         match remote_cas(queue, at, seen, seen + 1) {
@@ -139,9 +144,9 @@ fn look(word: &AtomicU64) {
     }
 }
 
-/// The CPU adds 1 and takes it away again, all the time; `swap` makes REMOTE of 0 and says how
-/// often it did, which the CPU takes away, too, so that there is a 0 soon. Whether the sum is
-/// another one than it must be.
+/// Whether the sum is wrong in the end. The CPU adds 1 and takes it away again, all the time.
+/// `swap` makes REMOTE of 0, and says how often it did. The CPU takes that away, too, so that there
+/// is a 0 soon.
 fn loses(word: &AtomicU64, mut swap: impl FnMut() -> u64) -> bool {
     word.store(0, Release);
     let mut taken = 0;
@@ -236,7 +241,7 @@ fn remote_swaps_alone_lose_none() {
 }
 
 /// As long as words are written remotely the CPU sees nothing but what was written, and each of it.
-fn comes_whole(mut write: impl FnMut(&mut QueuePair, Remote, u64, u64)) {
+fn comes_whole(mut write: impl FnMut(&mut QueuePair, RemoteWord, u64, u64)) {
     let mut both = Both::new();
     let (queue, at, word) = both.parts();
     word.store(A, Release);
@@ -376,7 +381,7 @@ fn a_read_behind_a_write_finds_it() {
     let mut both = Both::new();
     let (queue, at, _) = both.parts();
     for value in 1..=OPERATIONS {
-        let both = [Request::write(at, value), Request::read(at, 1)];
+        let both = [WorkRequest::write(at, value), WorkRequest::read(at, 1)];
         queue.post_list(value, &both).unwrap();
         assert_eq!(queue.wait().unwrap().value(), value);
     }

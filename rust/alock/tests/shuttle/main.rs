@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! The real lock with more threads than loom can: shuttle's schedules, by chance and by PCT
 //! (Burckhardt et al., ASPLOS 2010), which finds what few preemptions at the wrong moments
 //! break.
@@ -135,21 +137,21 @@ impl Cluster {
 
     /// A spinlock on one word, by whoever with what he has.
     fn mixed(&self, side: &Side<'_>, lock: usize) {
-        let place = LockPtr(line(lock as u16, 0)).victim();
+        let at = LockPtr(line(lock as u16, 0)).victim();
         let local = usize::from(side.node.0) == lock;
         let token = u64::from(Ptr::TAG);
         while !if local {
-            side.word(place.offset()).cmpxchg(Ptr::NULL, token) == Ptr::NULL
+            side.word(at.offset()).cmpxchg(Ptr::NULL, token) == Ptr::NULL
         } else {
-            block_on(side.cas(place, Ptr::NULL, token)) == Ok(Ptr::NULL)
+            block_on(side.cas(at, Ptr::NULL, token)) == Ok(Ptr::NULL)
         } {
             side.pause(0);
         }
         self.section(lock);
         if local {
-            side.word(place.offset()).store_release(Ptr::NULL);
+            side.word(at.offset()).store_release(Ptr::NULL);
         } else {
-            block_on(side.write(place, Ptr::NULL)).unwrap();
+            block_on(side.write(at, Ptr::NULL)).unwrap();
         }
     }
 
@@ -301,6 +303,9 @@ fn shuttle_who_tries_and_gives_up() {
         for gave_up in &shown.gave_up {
             assert!(gave_up.load(Relaxed) > 0, "nobody gave up");
         }
+        // The bound is the same for who came behind, and as tight.
+        let bypass = [0, 1].map(|cohort| shown.bypass_of_heirs[cohort].load(Relaxed));
+        assert_eq!(bypass, work.budgets.map(u64::from));
     }
 }
 

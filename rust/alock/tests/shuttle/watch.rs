@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! What an observer sees of one lock, without being part of the schedule, and what must
 //! hold of it at each moment.
 
@@ -13,6 +15,8 @@ pub(crate) struct Shown {
     pub(crate) entries: AtomicU64,
     /// Most entries of a cohort while the other's first waited.
     pub(crate) bypass: [AtomicU64; 2],
+    /// Of those where the place of the other's first was handed on meanwhile.
+    pub(crate) bypass_of_heirs: [AtomicU64; 2],
     pub(crate) gave_up: [AtomicU64; 2],
     /// A digest of who entered when.
     pub(crate) trace: AtomicU64,
@@ -28,6 +32,8 @@ struct State {
     entries: [u64; 2],
     /// While a cohort's first waits: the other one's entries when it found it inside.
     since: [Option<u64>; 2],
+    /// Since then one gave up, and somebody was behind.
+    inherited: [bool; 2],
 }
 
 impl State {
@@ -83,12 +89,20 @@ impl Watch {
         });
     }
 
-    /// The first of a cohort, `who`, gives up now: whoever comes next begins to wait anew.
+    /// The first of a cohort, `who`, gives up now. Whoever is behind has waited for as long.
     pub(crate) fn gives_up(&self, cohort: Cohort, who: u64) {
         self.shown.gave_up[cohort as usize].fetch_add(1, Relaxed);
         self.change(|state| {
-            state.since[cohort as usize] = None;
+            state.inherited[cohort as usize] = true;
             state.first_is(cohort, who);
+        });
+    }
+
+    /// A cohort's tail is null: nobody of it waits any more.
+    pub(crate) fn emptied(&self, cohort: Cohort) {
+        self.change(|state| {
+            state.since[cohort as usize] = None;
+            state.inherited[cohort as usize] = false;
         });
     }
 
@@ -113,6 +127,7 @@ impl Watch {
             state.first_is(cohort, who);
             state.entries[mine] += 1;
             state.since[mine] = None;
+            state.inherited[mine] = false;
             if let Some(since) = state.since[other] {
                 let entries = state.entries[mine] - since;
                 let bound = u64::from(self.budgets[mine]);
@@ -121,6 +136,9 @@ impl Watch {
                     "{cohort:?} entered {entries} times while the other's first waited"
                 );
                 self.shown.bypass[mine].fetch_max(entries, Relaxed);
+                if state.inherited[other] {
+                    self.shown.bypass_of_heirs[mine].fetch_max(entries, Relaxed);
+                }
             }
         });
         self.shown.entries.fetch_add(1, Relaxed);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! A small cluster of shuttle's atomics: between any two accesses another thread may run.
 //!
 //! A card's compare-and-swap is the paper's Table 1: a load and a later store, with one
@@ -14,7 +16,7 @@ use shuttle::sync::Mutex;
 
 use alock::access::Looked;
 use alock::local::Gone;
-use alock::ptr::{Cohort, LockPtr, NodeId, Place, Ptr};
+use alock::ptr::{Cohort, LockPtr, NodeId, Ptr, WordPtr};
 use alock::remote::Verbs;
 use alock::word::{Memory, Word};
 
@@ -33,20 +35,22 @@ pub(crate) fn roll(end: usize) -> usize {
 
 pub(crate) struct Cell {
     value: AtomicU64,
-    /// Of a tail: who is told of whoever gets into the queue.
+    /// Of a tail: who is told of whoever gets into the queue, and that nobody is in it.
     queue: Option<(Arc<Watch>, Cohort)>,
 }
 
 impl Cell {
     /// Stores `new` if what is there is `old`, or whatever it is, and tells at that moment
-    /// who has joined. What was there.
+    /// who has joined, or that nobody is left. What was there.
     fn update(&self, old: Option<u64>, new: u64) -> u64 {
         let change = |found| {
             if old.is_some_and(|old| old != found) {
                 return None;
             }
-            if let (Some((watch, cohort)), true) = (&self.queue, new != Ptr::NULL) {
-                watch.joined(*cohort, new);
+            match &self.queue {
+                Some((watch, cohort)) if new == Ptr::NULL => watch.emptied(*cohort),
+                Some((watch, cohort)) => watch.joined(*cohort, new),
+                None => {}
             }
             Some(new)
         };
@@ -116,9 +120,9 @@ impl Side<'_> {
     }
 
     /// Another node's. There is no queue pair to the own one.
-    fn there(&self, place: Place) -> &Node {
-        assert_ne!(place.node(), self.node, "a verb to the own node");
-        &self.nodes[usize::from(place.node().0)]
+    fn there(&self, at: WordPtr) -> &Node {
+        assert_ne!(at.node(), self.node, "a verb to the own node");
+        &self.nodes[usize::from(at.node().0)]
     }
 }
 
@@ -135,7 +139,7 @@ impl Memory for Side<'_> {
 
 impl Verbs for Side<'_> {
     type Fault = Gone;
-    async fn cas(&self, at: Place, old: u64, new: u64) -> Result<u64, Gone> {
+    async fn cas(&self, at: WordPtr, old: u64, new: u64) -> Result<u64, Gone> {
         let there = self.there(at);
         let word = there.at(at.offset());
         let _one = there.card.lock().unwrap();
@@ -145,7 +149,7 @@ impl Verbs for Side<'_> {
         }
         Ok(found)
     }
-    async fn write(&self, to: Place, value: u64) -> Result<(), Gone> {
+    async fn write(&self, to: WordPtr, value: u64) -> Result<(), Gone> {
         self.there(to).at(to.offset()).store_release(value);
         Ok(())
     }
@@ -153,8 +157,8 @@ impl Verbs for Side<'_> {
         let mut words = [0; 3];
         let first = roll(3);
         for index in (first..first + 3).map(|index| index % 3) {
-            let place = lock.0.word(index as u8);
-            let word = self.there(place).at(place.offset());
+            let at = lock.0.word(index as u8);
+            let word = self.there(at).at(at.offset());
             let (one, other) = (word.load_acquire(), word.load_acquire());
             // The first moment's bytes below the cut, the second's above, or the reverse.
             let below = (1_u64 << (8 * (1 + roll(7)))) - 1;
@@ -166,21 +170,26 @@ impl Verbs for Side<'_> {
         }
         Ok(words)
     }
-    async fn write_and_read(&self, to: Place, value: u64, lock: LockPtr) -> Result<[u64; 3], Gone> {
+    async fn write_and_read(
+        &self,
+        to: WordPtr,
+        value: u64,
+        lock: LockPtr,
+    ) -> Result<[u64; 3], Gone> {
         self.write(to, value).await?;
         self.read(lock).await
     }
-    fn load(&self, place: Place) -> u64 {
-        self.mine().at(place.offset()).load_acquire()
+    fn load(&self, at: WordPtr) -> u64 {
+        self.mine().at(at.offset()).load_acquire()
     }
-    fn store(&self, place: Place, value: u64, _known: bool) {
-        self.mine().at(place.offset()).store_release(value);
+    fn store(&self, at: WordPtr, value: u64, _known: bool) {
+        self.mine().at(at.offset()).store_release(value);
     }
     fn overwritten(&self) -> Gone {
         Gone
     }
-    fn is_own(&self, place: Place) -> bool {
-        place.node() == self.node
+    fn is_own(&self, at: WordPtr) -> bool {
+        at.node() == self.node
     }
     async fn wait(&self, looked: Looked, turn: u32) -> Result<(), Gone> {
         // A verb was the look; as `cluster`'s it goes on at once.

@@ -1,7 +1,10 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! The locks alone: states, the wrap, the waiting array, admission.
 
+#[macro_use]
+#[path = "../atomics/mod.rs"]
+mod atomics;
 mod scripted;
 mod slots;
 mod states;

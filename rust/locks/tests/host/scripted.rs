@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! A world on one thread: while a lock waits, a script does what the other CPUs
 //! do. No test here depends on timing, and a lock that nobody wakes panics.

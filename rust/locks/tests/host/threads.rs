@@ -1,15 +1,8 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! The locks with threads of the system, whose processor may reorder.
 
-use std::{
-    cell::UnsafeCell,
-    sync::atomic::{
-        AtomicU32,
-        Ordering::{Acquire, Relaxed, Release},
-    },
-    thread,
-};
+use std::{cell::UnsafeCell, sync::atomic::AtomicU32, thread};
 
 use handover_locks::{RawLock, Ticket, Twa, World, WAIT_ARRAY_SLOTS};
 
@@ -21,42 +14,8 @@ const ROUNDS: u32 = 5_000;
 
 struct Word(AtomicU32);
 
-impl handover_locks::Word for Word {
-    fn load_relaxed(&self) -> u32 {
-        self.0.load(Relaxed)
-    }
-
-    fn load_acquire(&self) -> u32 {
-        self.0.load(Acquire)
-    }
-
-    fn store_release(&self, value: u32) {
-        self.0.store(value, Release);
-    }
-
-    fn fetch_inc_relaxed(&self) -> u32 {
-        self.0.fetch_add(1, Relaxed)
-    }
-
-    fn inc_release(&self) {
-        self.0.fetch_add(1, Release);
-    }
-
-    fn cmpxchg_relaxed(&self, old: u32, new: u32) -> bool {
-        self.0.compare_exchange(old, new, Relaxed, Relaxed).is_ok()
-    }
-
-    fn wait_acquire(&self, mut done: impl FnMut(u32) -> bool) -> u32 {
-        loop {
-            let value = self.0.load(Acquire);
-            if done(value) {
-                return value;
-            }
-            // There may be fewer processors than threads.
-            thread::yield_now();
-        }
-    }
-}
+// There may be fewer processors than threads.
+word_by_atomics!(Word, thread::yield_now);
 
 struct Process(Vec<Word>);
 

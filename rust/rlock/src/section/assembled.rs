@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! The sections in assembly: each is the accesses of [`protocol`](crate::protocol) in
-//! its order, by plain instructions, and adds a row to the table.
+//! The sections in assembly. Each is the accesses of [`protocol`](crate::protocol) in its order, by
+//! plain instructions, and adds a row to the table.
 
 use core::arch::asm;
 use core::mem::offset_of;
@@ -16,11 +16,10 @@ use crate::word::Ownership;
 const STATE: usize = offset_of!(Record, shared) + offset_of!(Shared<AtomicU64>, state);
 const SECTION: usize = offset_of!(Record, shared) + offset_of!(Shared<AtomicU64>, section);
 
-/// One section: takes one from the budget and, if `mine` is valid, executes `$check` and
-/// `$commit`. `2:`, `3:`, `4:`, `5:`, `8:` bound it as [`Row`](super::Row) says. What fails goes out
-/// of line: to `5:` (revoked, and where the handler leads), or from `$check` to `6:`
-/// (`$different`). Without budget nothing is begun, and the subtraction leaves
-/// [`REFUSED`].
+/// One section: takes one from the budget and, if `mine` is valid, executes `$check` and `$commit`.
+/// `2:`, `3:`, `4:`, `5:`, `8:` bound it as [`Row`](super::Row) says. Failures go out of line. `5:`
+/// is where revoked sections go, and where the handler leads. From `$check` they go to `6:`, for
+/// `$different`. Without budget nothing is begun, and the subtraction leaves [`REFUSED`].
 macro_rules! section {
     ($record:expr, $mine:expr, $budget:expr,
      [$($check:literal),*], $commit:literal, [$($different:literal),*], $($operand:tt)*) => {
@@ -71,7 +70,7 @@ macro_rules! section {
     };
 }
 
-/// Writes `value` to `slot` if `mine` is valid and there is budget. Whether it did.
+/// Writes `value` to `slot` if `mine` is valid and there is budget. `None` when it did not.
 #[inline(always)]
 pub(crate) fn store(
     record: &Record,
@@ -79,13 +78,13 @@ pub(crate) fn store(
     budget: &mut u32,
     slot: &AtomicU64,
     value: u64,
-) -> bool {
+) -> Option<()> {
     section!(record, mine, budget, [], "mov qword ptr [{slot}], {value}", [],
         slot = in(reg) slot.as_ptr(), value = in(reg) value,);
-    *budget != REFUSED
+    (*budget != REFUSED).then_some(())
 }
 
-/// Adds `value` to `slot` if `mine` is valid and there is budget. Whether it did.
+/// Adds `value` to `slot` if `mine` is valid and there is budget. `None` when it did not.
 #[inline(always)]
 pub(crate) fn add(
     record: &Record,
@@ -93,10 +92,10 @@ pub(crate) fn add(
     budget: &mut u32,
     slot: &AtomicU64,
     value: u64,
-) -> bool {
+) -> Option<()> {
     section!(record, mine, budget, [], "add qword ptr [{slot}], {value}", [],
         slot = in(reg) slot.as_ptr(), value = in(reg) value,);
-    *budget != REFUSED
+    (*budget != REFUSED).then_some(())
 }
 
 /// Writes `value` to `slot` if `mine` is valid, there is budget, and the slot is

@@ -1,9 +1,10 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! The sections without assembly, for ThreadSanitizer, which does not see what assembly
-//! does: the protocol's own, on the processor's words (`--cfg rlock_replaced`).
+//! does. They are the protocol's own, on the processor's words, under `--cfg
+//! rlock_replaced`.
 //!
-//! For tests alone. No handler can lead a thread out of these: who stands in one is
+//! For tests alone. No handler can lead a thread out of these. A thread in one is
 //! cancelled when it has left it.
 
 use core::cell::Cell;
@@ -37,11 +38,12 @@ pub(crate) fn store(
     budget: &mut u32,
     slot: &AtomicU64,
     value: u64,
-) -> bool {
+) -> Option<()> {
     // Release, pairs with the acquire of `Slot::load`: what was staged is seen.
     section(record, mine, budget, || {
         slot.store(value, Ordering::Release)
     })
+    .then_some(())
 }
 
 pub(crate) fn add(
@@ -50,11 +52,12 @@ pub(crate) fn add(
     budget: &mut u32,
     slot: &AtomicU64,
     value: u64,
-) -> bool {
+) -> Option<()> {
     section(record, mine, budget, || {
         let sum = slot.load(Ordering::Relaxed).wrapping_add(value);
         slot.store(sum, Ordering::Release);
     })
+    .then_some(())
 }
 
 pub(crate) fn compare_and_store(

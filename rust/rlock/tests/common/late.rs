@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! Stores that stay in the store buffer.
 
 use std::arch::x86_64::_mm_clflush;
@@ -8,10 +10,11 @@ struct Line(u64);
 
 /// Lines of a thread's own, which it writes when they are in no cache.
 ///
-/// What it stores next waits behind them in the store buffer, a section's flag and its
-/// commit too, while the section's load of the state goes ahead: for a microsecond, and
-/// without this for some nanoseconds. Who cancels without a barrier on the victim's CPU
-/// is caught by it within some takeovers; without it a stress of seconds found nothing.
+/// The thread's next stores wait behind them in the store buffer, also a section's flag
+/// and its commit. The section's load of the state goes ahead. The window is a
+/// microsecond, and without these lines some nanoseconds. A cancellation without a
+/// barrier on the victim's CPU is caught within some takeovers. Without these lines a
+/// stress of seconds found nothing.
 #[derive(Default)]
 pub(crate) struct Late([Line; 4]);
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! A cancellation at every boundary: whoever cancelled with success writes next, and
 //! what he wrote stays.
 
@@ -155,7 +157,7 @@ fn interrupt(
                 }
             }
             let found = owner.acquire_by(lock, (scene.mode)()).map(|mut token| {
-                token.store(token.data(), THEIRS).unwrap();
+                token.store(|slot| slot, THEIRS).unwrap();
             });
             meeting.turn.store(OVER, Ordering::SeqCst);
             Some(found)
@@ -204,9 +206,9 @@ fn every_boundary(scene: Scene) -> Tally {
     let _other = scene.displaced.then(trap::displace);
     let mut tally = Tally::new();
     let operations: [fn(&mut Token<'_, Slot>) -> bool; 3] = [
-        |token| token.store(token.data(), OURS).is_ok(),
-        |token| token.add(token.data(), OURS).is_ok(),
-        |token| token.compare_and_store(token.data(), 0, OURS) == Ok(true),
+        |token| token.store(|slot| slot, OURS).is_ok(),
+        |token| token.add(|slot| slot, OURS).is_ok(),
+        |token| token.compare_and_store(|slot| slot, 0, OURS) == Ok(true),
     ];
     for operation in operations {
         let steps = (0..)

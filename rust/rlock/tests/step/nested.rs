@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! What a handler that stands on a section may and may not do, and what is left when
 //! it does not come back.
 
@@ -24,7 +26,7 @@ impl<F: Fn(u64)> Stepper for Each<F> {
     }
 }
 
-/// A new hole: a section inside a handler would clear the flag of the section that it
+/// A new hazard: a section inside a handler would clear the flag of the section that it
 /// stands on.
 #[test]
 fn an_acquisition_inside_a_section_is_refused() {
@@ -52,13 +54,13 @@ fn an_acquisition_inside_a_section_is_refused() {
             }
         },
     };
-    let stored = trap::step(&each, || token.store(token.data(), 1));
+    let stored = trap::step(&each, || token.store(|slot| slot, 1));
     assert_eq!(wrong.get(), 0);
     stored.unwrap();
     assert!(inside.get() >= 6 && outside.get() >= 10);
 }
 
-/// A new hole: a signal that comes while a section fails must not be put off for ever.
+/// A new hazard: a signal that comes while a section fails must not be put off for ever.
 #[test]
 fn a_signal_at_every_boundary_of_a_section_that_fails() {
     let _one = trap::install(false);
@@ -83,7 +85,7 @@ fn a_signal_at_every_boundary_of_a_section_that_fails() {
                 }
             },
         };
-        let result = trap::step(&each, || token.store(token.data(), 1));
+        let result = trap::step(&each, || token.store(|slot| slot, 1));
         assert_eq!(result, Err(Revoked));
         assert_eq!(flag(), 0);
         assert!(!trap::is_blocked(), "after {at}");
@@ -124,7 +126,7 @@ fn a_section_that_is_never_left() {
             let owner = Owner::register().unwrap();
             let mut token = owner.acquire(lock).unwrap();
             // It says that it committed, who knows what.
-            let _ = trap::step(&Leave, || token.store(token.data(), 1));
+            let _ = trap::step(&Leave, || token.store(|slot| slot, 1));
             assert_ne!(flag(), 0);
             assert_eq!(owner.acquire(lock).map(drop), Err(Busy::Nested));
             tell.send(()).unwrap();
@@ -136,7 +138,7 @@ fn a_section_that_is_never_left() {
             owner.acquire(lock).map(drop).unwrap();
             // Once more, and then the thread ends.
             let mut token = owner.acquire(lock).unwrap();
-            let _ = trap::step(&Leave, || token.store(token.data(), 1));
+            let _ = trap::step(&Leave, || token.store(|slot| slot, 1));
             assert_ne!(flag(), 0);
         });
         told.recv().unwrap();
@@ -177,7 +179,7 @@ fn a_counter_in_a_handler_at_every_instruction() {
     assert_eq!(COUNTER.sum(), adds + came.get());
 }
 
-/// A new hole: a handler on a section that ends its thread's ownerships would have
+/// A new hazard: a handler on a section that ends its thread's ownerships would have
 /// another thread believe that nothing is to come.
 #[test]
 fn an_end_inside_a_section_only_asks() {
@@ -207,7 +209,7 @@ fn an_end_inside_a_section_only_asks() {
             },
         };
         let before = lock.load();
-        let result = trap::step(&each, || token.store(token.data(), before + 1));
+        let result = trap::step(&each, || token.store(|slot| slot, before + 1));
         assert_eq!(wrong.get(), 0, "after {at}");
         assert_eq!(lock.load() - before, u64::from(result.is_ok()));
         drop(token);
@@ -218,13 +220,13 @@ fn an_end_inside_a_section_only_asks() {
         owner
             .acquire(&lock)
             .unwrap()
-            .store(&lock, before + 1)
+            .store(|slot| slot, before + 1)
             .unwrap();
     }
     assert!(inside.get() >= 3);
 }
 
-/// A new hole: a signal that is pending at a fork does not come to the child, whose
+/// A new hazard: a signal that is pending at a fork does not come to the child, whose
 /// section would go on.
 #[test]
 fn a_fork_inside_a_cancelled_section() {
@@ -249,7 +251,7 @@ fn a_fork_inside_a_cancelled_section() {
             },
         };
         let before = lock.load();
-        let result = trap::step(&each, || token.store(token.data(), before + 1));
+        let result = trap::step(&each, || token.store(|slot| slot, before + 1));
         if child.get() == 0 {
             let good = result == Err(Revoked) && lock.load() == before;
             // SAFETY: ends the child at once.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! Another process disturbs: it stops the threads, traces them, and forks go on.
 
 use std::time::{Duration, Instant};

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! Many threads, one lock and one slot: what was committed is what is there.
 //!
 //! `RLOCK_STRESS_MS` is how long each takes (300).
@@ -79,21 +81,20 @@ fn live(seed: u64, lock: &Lock<Slot>, most: u64, until: Instant, totals: &Totals
             continue;
         };
         acquisitions += 1;
-        let slot = token.data();
         // Until it is revoked, or a look at the clock is due.
         for _ in 0..1 + dice.roll(20_000) {
             if dice.roll(8) == 0 {
                 late.store();
             }
             let done = match dice.roll(4) {
-                0 => token.store(slot, slot.load() + 1),
-                1 => match token.compare_and_store(slot, slot.load(), slot.load() + 1) {
+                0 => token.store(|slot| slot, token.load() + 1),
+                1 => match token.compare_and_store(|slot| slot, token.load(), token.load() + 1) {
                     Ok(true) => Ok(()),
                     Ok(false) => panic!("another one wrote"),
                     Err(revoked) => Err(revoked),
                 },
-                2 => token.stage(slot, |value| value + 1),
-                _ => token.add(slot, 1),
+                2 => token.stage(|slot| slot, |value| value + 1),
+                _ => token.add(|slot| slot, 1),
             };
             match done {
                 Ok(()) => commits += 1,

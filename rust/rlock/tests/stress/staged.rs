@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 //! Stage, then commit: memory that is no atomic, published by one committing store.
 
 use std::cell::UnsafeCell;
@@ -50,11 +52,14 @@ fn threads_that_stage() {
                     };
                     while next < mine + LINKS {
                         late.store();
-                        let staged = token.stage(token.data(), |first| {
-                            // SAFETY: not published, and this thread's own.
-                            unsafe { *links[next].0.get() = link(next as u64, first) };
-                            next as u64
-                        });
+                        let staged = token.stage(
+                            |slot| slot,
+                            |first| {
+                                // SAFETY: not published, and this thread's own.
+                                unsafe { *links[next].0.get() = link(next as u64, first) };
+                                next as u64
+                            },
+                        );
                         if staged.is_err() {
                             refused.fetch_add(1, Ordering::Relaxed);
                             break;

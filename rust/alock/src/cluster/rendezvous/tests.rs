@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
 use super::*;
 use std::io::Read;
 
@@ -56,7 +58,7 @@ fn who_vanishes_is_reported_to_all() {
     }
 }
 
-/// Patience is for who never came: work between two barriers may take longer.
+/// Patience is for a node that never came: work between two barriers may take longer.
 #[test]
 fn whoever_is_alive_is_waited_for() {
     let (address, patience) = (free_address(), BRIEF);

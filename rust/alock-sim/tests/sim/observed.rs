@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! An access, and what the lock does with it.
+
+use alock::access::{Access, Looked, Seen};
+use alock::ptr::{Cohort, LockPtr, Ptr, WordPtr};
+
+/// Who is told.
+pub(crate) trait Observer {
+    /// A tail is about to be cleared, by who is in that queue.
+    fn clears(&self) {}
+    /// It was, or somebody is behind.
+    fn cleared(&self, _emptied: bool) {}
+    /// The cohort made itself the victim.
+    fn yields(&self) {}
+    /// The lock was looked at, also where the cohort yielded before.
+    fn looks(&self) {}
+    /// It waits after a look that found nothing.
+    fn waits(&self) {}
+}
+
+/// `access`, observed.
+pub(crate) struct Observed<'a, A, O> {
+    pub(crate) access: &'a A,
+    pub(crate) by: &'a O,
+}
+
+impl<A: Access, O: Observer> Access for Observed<'_, A, O> {
+    type Fault = A::Fault;
+
+    const COHORT: Cohort = A::COHORT;
+
+    async fn swap(&self, tail: WordPtr, new: u64) -> Result<u64, A::Fault> {
+        self.access.swap(tail, new).await
+    }
+
+    async fn clear(&self, tail: WordPtr, mine: u64) -> Result<u64, A::Fault> {
+        self.by.clears();
+        let found = self.access.clear(tail, mine).await?;
+        self.by.cleared(found == mine);
+        Ok(found)
+    }
+
+    async fn swap_if_null(&self, tail: WordPtr, mine: u64) -> Result<u64, A::Fault> {
+        self.access.swap_if_null(tail, mine).await
+    }
+
+    async fn yield_and_look(&self, lock: LockPtr) -> Result<Seen, A::Fault> {
+        self.by.yields();
+        self.by.looks();
+        self.access.yield_and_look(lock).await
+    }
+
+    async fn look(&self, lock: LockPtr) -> Result<Seen, A::Fault> {
+        self.by.looks();
+        self.access.look(lock).await
+    }
+
+    async fn tell(&self, to: WordPtr, value: u64) -> Result<(), A::Fault> {
+        self.access.tell(to, value).await
+    }
+
+    fn own(&self, at: WordPtr) -> u64 {
+        self.access.own(at)
+    }
+
+    fn prepare(&self, at: WordPtr, value: u64) {
+        self.access.prepare(at, value);
+    }
+
+    fn is_there(&self, line: Ptr) -> bool {
+        self.access.is_there(line)
+    }
+
+    fn overwritten(&self) -> A::Fault {
+        self.access.overwritten()
+    }
+
+    async fn wait(&self, looked: Looked, turn: u32) -> Result<(), A::Fault> {
+        if looked == Looked::Lock {
+            self.by.waits();
+        }
+        self.access.wait(looked, turn).await
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! What is in a figure of panels: data and looks, no coordinates.
+
+use crate::spread::Spread;
+use crate::svg::Color;
+
+/// A figure: panels that share their axes.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// The file's name.
+    pub file: String,
+    /// What the data show.
+    pub title: String,
+    /// From left to right.
+    pub x: Axis,
+    /// From bottom to top.
+    pub y: Axis,
+    /// How many panels stand side by side, at most.
+    pub columns: usize,
+    /// From the upper left, row by row.
+    pub panels: Vec<Panel>,
+    /// Below: what was measured, where, and what to know of it.
+    pub small_print: Vec<String>,
+}
+
+/// An axis of all panels.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    /// What stands beside it.
+    pub name: &'static str,
+    /// How its numbers are written.
+    pub unit: Unit,
+}
+
+/// How an axis' numbers are written, and where its ticks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Ticks at the values themselves.
+    Count,
+    /// 10 k, 1 M. From 0, or logarithmic if the range wants it.
+    Rate,
+    /// Likewise, of small numbers, and always from 0.
+    Number,
+    /// In ns, logarithmic; written with its unit.
+    Time,
+    /// 0 to 1.
+    Share,
+    /// Around 1.
+    Ratio,
+}
+
+/// By x.
+pub type Points = Vec<(f64, Spread)>;
+
+/// A panel, with axes of its own that are like the others'.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// What is the same for all of its points.
+    pub title: String,
+    /// The later ones lie on top.
+    pub series: Vec<Series>,
+}
+
+/// Points of one name.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// As the legend has it.
+    pub name: String,
+    /// The same in every figure.
+    pub look: Look,
+    /// A curve has no marks and no bars.
+    pub is_curve: bool,
+    /// In the order of the line.
+    pub points: Points,
+}
+
+/// A series' look is its own in every figure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Look {
+    /// Of line and mark.
+    pub color: Color,
+    /// Of the mark.
+    pub shape: Shape,
+}
+
+/// A mark's shape, for whoever sees no colours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// A disc.
+    Circle,
+    /// On its side.
+    Triangle,
+    /// On its side.
+    Square,
+    /// On its corner.
+    Diamond,
+}
+
+/// The first three of the palette by Okabe and Ito, which nearly all eyes tell apart: of locks.
+pub const LOCKS: [Look; 3] = [
+    Look {
+        color: (0, 114, 178),
+        shape: Shape::Circle,
+    },
+    Look {
+        color: (213, 94, 0),
+        shape: Shape::Triangle,
+    },
+    Look {
+        color: (0, 158, 115),
+        shape: Shape::Square,
+    },
+];
+
+/// Grey: what is there to be seen beside others.
+pub const BESIDE: Look = Look {
+    color: (110, 110, 110),
+    shape: Shape::Diamond,
+};
+
+/// The palette's other colours: of what is no lock.
+pub const OTHERS: [Look; 4] = [
+    Look {
+        color: (204, 121, 167),
+        shape: Shape::Circle,
+    },
+    Look {
+        color: (230, 159, 0),
+        shape: Shape::Triangle,
+    },
+    Look {
+        color: (86, 180, 233),
+        shape: Shape::Square,
+    },
+    Look {
+        color: (0, 0, 0),
+        shape: Shape::Diamond,
+    },
+];

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! What titles say, and how many points there are, computed anew from the committed tables by
+//! other means.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use figures::list;
+use roxmltree::Document;
+
+type Row = BTreeMap<String, String>;
+
+fn table(name: &str) -> Vec<Row> {
+    let text = fs::read_to_string(common::folder("docs/results/data").join(name)).unwrap();
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let row = |line: &str| {
+        let pairs = header.iter().zip(line.split(','));
+        pairs
+            .map(|(name, value)| (name.to_string(), value.to_owned()))
+            .collect()
+    };
+    lines.map(row).collect()
+}
+
+fn f(row: &Row, name: &str) -> f64 {
+    row[name].parse().unwrap()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    (values[(n - 1) / 2] + values[n / 2]) / 2.0
+}
+
+/// Three digits from 1 to 2, two decimals below, two digits from 2 on.
+fn digits(value: f64) -> String {
+    let decimals = if value < 1.995 {
+        2
+    } else {
+        usize::from(value < 9.95)
+    };
+    format!("{value:.decimals$}")
+}
+
+fn range(values: &[f64]) -> String {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (digits(values[0]), digits(values[values.len() - 1]));
+    if least == most {
+        least
+    } else {
+        format!("{least} to {most}")
+    }
+}
+
+fn svg(file: &str) -> String {
+    let all = list::drawn(&common::folder("docs/results/figures.toml")).unwrap();
+    all.into_iter().find(|it| it.0 == file).unwrap().1
+}
+
+#[track_caller]
+fn title(file: &str, want: &str) {
+    let svg = svg(file);
+    let document = Document::parse(&svg).unwrap();
+    let titles = document
+        .root_element()
+        .children()
+        .find(|it| it.has_tag_name("title"));
+    assert_eq!(titles.unwrap().text(), Some(want));
+    // It also stands above, in as many lines as it needs.
+    let texts = common::texts(&document)
+        .into_iter()
+        .filter(|it| it.size == 16.0);
+    let lines: Vec<String> = texts.map(|it| it.words).collect();
+    assert_eq!(lines.join(" "), want);
+}
+
+#[test]
+fn contended() {
+    let rows = table("contended.csv");
+    let rate = |row: &Row| f(row, "acquisitions") / f(row, "seconds");
+    let mut ratios: BTreeMap<(String, String, String), Vec<f64>> = BTreeMap::new();
+    for row in &rows {
+        let base = rows.iter().find(|it| {
+            it["lock"] == "raw_spin_lock"
+                && ["kernel", "writers", "run"]
+                    .iter()
+                    .all(|name| it[*name] == row[*name])
+        });
+        let key = (
+            row["lock"].clone(),
+            row["kernel"].clone(),
+            row["writers"].clone(),
+        );
+        ratios
+            .entry(key)
+            .or_default()
+            .push(rate(row) / rate(base.unwrap()));
+    }
+    let of = |lock: &str| {
+        let these = ratios.iter().filter(|it| it.0 .0 == lock);
+        range(&these.map(|it| median(it.1.clone())).collect::<Vec<_>>())
+    };
+    let want = format!(
+        "1 to 4 writers: TWA {}, ticket {} times the kernel's spinlock",
+        of("twa"),
+        of("ticket")
+    );
+    title("kernel-writers.svg", &want);
+    let svg = svg("kernel-writers.svg");
+    let document = Document::parse(&svg).unwrap();
+    let series = common::groups(document.root_element(), "series");
+    assert_eq!(series.len(), 2 * 3);
+    for (_, node) in series {
+        let marks = node
+            .children()
+            .filter(|it| it.attribute("class") == Some("mark"));
+        assert_eq!(marks.count(), 3);
+    }
+}
+
+#[test]
+fn uncontended() {
+    let rows = table("uncontended.csv");
+    let of = |lock: &str| {
+        let these = rows.iter().filter(|it| it["lock"] == lock);
+        range(&these.map(|it| f(it, "ratio")).collect::<Vec<_>>())
+    };
+    let want = format!(
+        "Uncontended: TWA {}, ticket {} times the kernel's spinlock",
+        of("twa"),
+        of("ticket")
+    );
+    title("kernel-uncontended.svg", &want);
+}
+
+#[test]
+fn rlocks_increment() {
+    // What the benchmark compares with is what the figure compares with.
+    let bench = common::folder("rust/rlock-bench/src/methods.rs");
+    let bench = fs::read_to_string(bench).unwrap();
+    let (_, after) = bench.split_once("LOCKED: [&str; ").unwrap();
+    let (list, _) = after.split_once("];").unwrap();
+    let locked: Vec<&str> = list.split('"').skip(1).step_by(2).collect();
+    assert_eq!(locked, figures::rlock::LOCKED);
+    let rows = table("rlock.csv");
+    let one = |row: &&Row| row["threads"] == "1" && row["cpus"] == "1";
+    let alone: Vec<&Row> = rows.iter().filter(one).collect();
+    let ours = alone.iter().find(|it| it["method"] == "rlock").unwrap();
+    let least = alone
+        .iter()
+        .filter(|it| locked.contains(&&it["method"][..]))
+        .min_by(|a, b| f(a, "cycles").total_cmp(&f(b, "cycles")))
+        .unwrap();
+    let want = format!(
+        "rlock's increment: {} of the cheapest locked one ({})",
+        digits(f(ours, "cycles") / f(least, "cycles")),
+        least["method"]
+    );
+    title("rlock-cost.svg", &want);
+    let svg = svg("rlock-cost.svg");
+    let document = Document::parse(&svg).unwrap();
+    let bars = common::groups(document.root_element(), "series");
+    assert_eq!(bars.len(), rows.len());
+}
+
+#[test]
+fn rlocks_cancellation() {
+    let rows = table("rlock-cancel.csv");
+    let of = |within: bool| {
+        let these = rows
+            .iter()
+            .filter(|it| (it["victim"] == "in_section") == within);
+        let mut ns: Vec<f64> = these.map(|it| f(it, "median_ns")).collect();
+        ns.sort_by(f64::total_cmp);
+        (ns[0], ns[ns.len() - 1])
+    };
+    let (out, within) = (of(false), of(true));
+    // The units of this table; another one's may be others.
+    assert!(out.0 < 1e3 && out.1 < 1e6 && within.0 < 1e6 && within.1 < 1e9);
+    let want = format!(
+        "A cancellation: {} ns to {} \u{b5}s; of a victim within a section {} \u{b5}s to {} ms",
+        digits(out.0),
+        digits(out.1 / 1e3),
+        digits(within.0 / 1e3),
+        digits(within.1 / 1e6)
+    );
+    title("rlock-cancel.svg", &want);
+}
+
+/// The median over rounds of a column, by point, of one number of nodes.
+fn points(file: &str, nodes: &str, column: &str) -> BTreeMap<[String; 4], f64> {
+    let mut all: BTreeMap<[String; 4], Vec<f64>> = BTreeMap::new();
+    for row in table(file).iter().filter(|it| it["nodes"] == nodes) {
+        let key = ["lock", "threads", "locks", "locality"].map(|it| row[it].clone());
+        all.entry(key).or_default().push(f(row, column));
+    }
+    all.into_iter().map(|(key, it)| (key, median(it))).collect()
+}
+
+/// ALock's to the spinlock's at 95 % local.
+fn ratios(file: &str, nodes: &str, column: &str) -> Vec<f64> {
+    let all = points(file, nodes, column);
+    let ours = all
+        .iter()
+        .filter(|it| it.0[0] == "alock" && it.0[3] == "95");
+    ours.map(|(key, it)| {
+        let mut other = key.clone();
+        other[0] = "rdma_spin".into();
+        it / all[&other]
+    })
+    .collect()
+}
+
+#[test]
+fn alocks_throughput() {
+    for (file, data, nodes) in [
+        ("alock-throughput.svg", "alock-raw.csv", "2"),
+        ("alock-sim-throughput-5-nodes.svg", "alock-sim-raw.csv", "5"),
+        (
+            "alock-sim-throughput-20-nodes.svg",
+            "alock-sim-raw.csv",
+            "20",
+        ),
+    ] {
+        let times = range(&ratios(data, nodes, "throughput"));
+        let want =
+            format!("ALock, {nodes} nodes: {times} times the spinlock's throughput at 95 % local");
+        title(file, &want);
+        let svg = svg(file);
+        let document = Document::parse(&svg).unwrap();
+        let marks = document.descendants().filter(|it| {
+            let of = it.parent().and_then(|it| it.attribute("class"));
+            it.attribute("class") == Some("mark") && of == Some("series")
+        });
+        assert_eq!(marks.count(), points(data, nodes, "throughput").len());
+    }
+}
+
+#[test]
+fn alocks_latency() {
+    for (file, data, nodes) in [
+        ("alock-percentiles.svg", "alock-raw.csv", "2"),
+        (
+            "alock-sim-percentiles-20-nodes.svg",
+            "alock-sim-raw.csv",
+            "20",
+        ),
+    ] {
+        let inverse: Vec<f64> = ratios(data, nodes, "p50_ns")
+            .iter()
+            .map(|it| 1.0 / it)
+            .collect();
+        let times = range(&inverse);
+        title(
+            file,
+            &format!("{nodes} nodes: the spinlock's median latency is {times} times ALock's at 95 % local"),
+        );
+    }
+}
+
+#[test]
+fn alocks_other_figures() {
+    for (file, data, nodes, place, (few, many)) in [
+        (
+            "alock-loopback.svg",
+            "alock-raw.csv",
+            "2",
+            "2 nodes",
+            ("1", "2"),
+        ),
+        (
+            "alock-sim-loopback-1-node.svg",
+            "alock-sim-loopback-raw.csv",
+            "1",
+            "1 node",
+            ("1", "16"),
+        ),
+    ] {
+        let all = points(data, nodes, "throughput");
+        let most = all
+            .iter()
+            .filter(|it| it.0[0] != "alock" && it.0[3] == "100" && it.0[1] == many);
+        let growth = most.map(|(key, it)| {
+            let mut one = key.clone();
+            one[1] = few.into();
+            it / all[&one]
+        });
+        let growth: Vec<f64> = growth.collect();
+        let threads = digits(many.parse::<f64>().unwrap() / few.parse::<f64>().unwrap());
+        let times = range(&growth);
+        title(
+            file,
+            &format!("Loopback, {place}, all local: {threads} times the threads, {times} times the throughput"),
+        );
+    }
+    for (file, data, nodes, threads) in [
+        ("alock-queue-pairs.svg", "alock-raw.csv", "2", "2"),
+        ("alock-sim-queue-pairs.svg", "alock-sim-raw.csv", "20", "12"),
+    ] {
+        let pairs = points(data, nodes, "queue_pairs");
+        let of = |is_alock: bool| {
+            let these = pairs.iter().filter(|it| it.0[1] == threads);
+            let these = these.filter(|it| (it.0[0] == "alock") == is_alock);
+            let each = these.map(|it| it.1 / nodes.parse::<f64>().unwrap());
+            range(&each.collect::<Vec<_>>())
+        };
+        let want = format!(
+            "{nodes} nodes, {threads} threads each: {} queue pairs a node for ALock, {} for the others",
+            of(true),
+            of(false)
+        );
+        title(file, &want);
+    }
+    let rows = table("alock-budgets.csv");
+    let base = |row: &Row| {
+        let first = |it: &&Row| {
+            let same = ["local_budget", "remote_budget"];
+            same.iter().all(|name| it[*name] == rows[0][*name])
+                && ["threads", "locks", "locality"]
+                    .iter()
+                    .all(|name| it[*name] == row[*name])
+        };
+        f(rows.iter().find(first).unwrap(), "throughput")
+    };
+    let ups: Vec<f64> = rows
+        .iter()
+        .map(|it| f(it, "throughput") / base(it))
+        .collect();
+    let times = range(&ups);
+    title(
+        "alock-budgets.svg",
+        &format!("ALock's budgets, 2 nodes, 2 threads per node: {times} times the first pair's"),
+    );
+    // The simulator's: medians of the rounds, of rows.
+    let mut rounds: BTreeMap<[String; 2], Vec<f64>> = BTreeMap::new();
+    for row in table("alock-sim-budgets-raw.csv") {
+        let key = ["locality", "remote_budget"].map(|it| row[it].clone());
+        rounds.entry(key).or_default().push(f(&row, "throughput"));
+    }
+    let medians: BTreeMap<_, _> = rounds
+        .into_iter()
+        .map(|(key, it)| (key, median(it)))
+        .collect();
+    let ups: Vec<f64> = medians
+        .iter()
+        .map(|(key, it)| it / medians[&[key[0].clone(), "5".to_owned()]])
+        .collect();
+    let times = range(&ups);
+    title(
+        "alock-sim-budgets.svg",
+        &format!("ALock's budgets, 20 nodes, 12 threads per node: {times} times the first pair's"),
+    );
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! Bad input gets one line that names the file, the line and what is allowed.
+
+use std::fs;
+use std::process::Command;
+
+use figures::list;
+
+/// The list's and the table's text, and what is said. `{}` is the folder.
+fn said(list: &str, csv: &str) -> Result<Vec<(String, String)>, String> {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("figures.toml"), list).unwrap();
+    fs::write(dir.path().join("t.csv"), csv).unwrap();
+    let said = list::drawn(&dir.path().join("figures.toml"));
+    let at = dir.path().display().to_string();
+    said.map_err(|it| {
+        assert!(!it.contains('\n'), "{it}");
+        it.replace(&at, "{}")
+    })
+}
+
+fn entry(kind: &str) -> String {
+    format!(
+        "[machine.m]\ncpus = 2\n[[figure]]\nfile = \"t.svg\"\ndata = \"t.csv\"\nkind = \"{kind}\"\nmachine = \"m\"\n"
+    )
+}
+
+#[track_caller]
+fn refused(kind: &str, csv: &str, want: &str) {
+    assert_eq!(
+        said(&entry(kind), csv).unwrap_err(),
+        format!("{{}}/t.csv{want}")
+    );
+}
+
+const COST: &str = "method,threads,cpus,cycles,ns\nrlock,1,1,2,1\nlock_add,1,1,4,2\n";
+const WRITERS: &str = "kernel,lock,writers,run,seconds,acquisitions,failures,hung\n\
+    a,raw_spin_lock,1,1,1.0,10,0,0\na,twa,1,1,1.0,9,0,0\n";
+
+#[test]
+fn what_is_good_is_drawn() {
+    assert_eq!(said(&entry("rlock-cost"), COST).unwrap().len(), 1);
+    assert_eq!(said(&entry("contended"), WRITERS).unwrap().len(), 1);
+}
+
+#[test]
+fn tables_are_refused_by_line_and_column() {
+    let cost = |from: &str, to: &str, want: &str| {
+        refused("rlock-cost", &COST.replacen(from, to, 1), want);
+    };
+    cost(
+        ",ns",
+        ",nanos",
+        " line 1: column `ns` is there 0 times; allowed: once, as each of method,threads,cpus,cycles,ns",
+    );
+    cost(
+        "4,2\n",
+        "4,fast\n",
+        " line 3: column `ns`: `fast`; allowed: a number",
+    );
+    cost(
+        "1,1,2,1",
+        "-1,1,2,1",
+        " line 2: column `threads`: `-1`; allowed: a whole number of its size",
+    );
+    cost(
+        "4,2\n",
+        "4,NaN\n",
+        " line 3: column `ns`: `NaN`; allowed: a number above 0",
+    );
+    cost(
+        "4,2\n",
+        "inf,2\n",
+        " line 3: column `cycles`: `inf`; allowed: a number above 0",
+    );
+    cost(
+        "4,2\n",
+        "4\n",
+        " line 3: 4 columns; allowed: 5, as in line 1",
+    );
+    cost(
+        "lock_add",
+        "rlock",
+        " line 3: a second row of rlock, 1 threads, 1 CPUs; allowed: one",
+    );
+    refused(
+        "rlock-cost",
+        "method,threads,cpus,cycles,ns\n",
+        ": no rows; allowed: one at least below the header",
+    );
+}
+
+#[test]
+fn a_run_that_failed_shows_no_speed() {
+    refused(
+        "contended",
+        &WRITERS.replace("9,0,0", "9,1,0"),
+        " line 3: column `failures`: `1`; allowed: 0",
+    );
+    refused(
+        "contended",
+        &WRITERS.replace("9,0,0", "9,0,1"),
+        " line 3: column `hung`: `1`; allowed: 0",
+    );
+    refused(
+        "contended",
+        &WRITERS.replace("twa,1,1", "twa,1,2"),
+        ": kernel a, lock twa, 1 writers, run 2: no row of raw_spin_lock beside it; allowed: one",
+    );
+}
+
+#[test]
+fn lists_are_refused_by_line() {
+    let list = entry("rlock-cost");
+    let refused = |list: &str, want: &str| {
+        let said = said(list, COST).unwrap_err();
+        assert!(
+            said.starts_with(&format!("{{}}/figures.toml{want}")),
+            "{said}"
+        );
+    };
+    refused(&list.replace("cpus = 2", "cpus = two"), " line 2: ");
+    refused(
+        &list.replace("cpus", "cores"),
+        " line 2: unknown field `cores`, expected one of ",
+    );
+    refused(
+        &list.replace("rlock-cost", "pie"),
+        " line 6: unknown variant `pie`, expected one of ",
+    );
+    refused(
+        &list.replace("machine = \"m\"", "machine = \"n\""),
+        ": t.svg: machine `n`; allowed: m",
+    );
+    refused(
+        &list.replace("\"t.svg\"", "\"../t.svg\""),
+        ": ../t.svg: allowed: a name in the list's folder that ends in .svg",
+    );
+    let (_, figure) = list.split_once("[[figure]]").unwrap();
+    refused(
+        &format!("{list}[[figure]]{figure}"),
+        ": t.svg: it is named twice; allowed: once",
+    );
+    let raw =
+        "round,lock,nodes,threads,locks,locality,operations,seconds,throughput,p50_ns,p99_ns,\
+        work_requests,queue_pairs,least_of_a_thread,most_of_a_thread\n\
+        0,alock,2,1,20,95,1,1.0,1.0,1,1,1,1,1,1\n";
+    let said = said(&entry("alock"), raw).unwrap_err();
+    assert_eq!(
+        said,
+        "{}/figures.toml: t.svg: which = \"\"; allowed: throughput, percentiles, queue-pairs"
+    );
+}
+
+/// Nothing is written unless all can be drawn, and a folder that takes no file is named.
+#[test]
+fn the_program_says_one_line_and_writes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let list = entry("rlock-cost");
+    let (_, figure) = list.split_once("[[figure]]").unwrap();
+    let other = figure.replace("t.svg", "u.svg").replace("t.csv", "u.csv");
+    fs::write(at("figures.toml"), format!("{list}[[figure]]{other}")).unwrap();
+    fs::write(at("t.csv"), COST).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_figures"));
+        let out = program.args(arguments).current_dir(&dir).output().unwrap();
+        let said = String::from_utf8(out.stderr).unwrap();
+        (out.status.code().unwrap(), said)
+    };
+    let (code, said) = run(&["figures.toml"]);
+    assert_eq!((code, said.lines().count()), (1, 1), "{said}");
+    assert!(said.starts_with("figures: ./u.csv: "), "{said}");
+    assert!(!at("t.svg").exists());
+    fs::write(at("u.csv"), COST).unwrap();
+    // A folder stands where the second is to go.
+    fs::create_dir(at("u.svg")).unwrap();
+    let (code, said) = run(&["figures.toml"]);
+    assert_eq!((code, said.lines().count()), (1, 1), "{said}");
+    assert!(
+        said.starts_with("figures: cannot write ./u.svg: "),
+        "{said}"
+    );
+    fs::remove_dir(at("u.svg")).unwrap();
+    assert_eq!(run(&["figures.toml"]), (0, String::new()));
+    assert_eq!(run(&["--check", "figures.toml"]), (0, String::new()));
+    fs::remove_file(at("t.svg")).unwrap();
+    assert_eq!(run(&["--check", "figures.toml"]).0, 1);
+    let usage = "allowed: figures [--check] LIST.toml...\n";
+    assert_eq!(run(&[]), (2, format!("figures: {usage}")));
+    assert_eq!(run(&["--draw"]), (2, format!("figures: --draw: {usage}")));
+}

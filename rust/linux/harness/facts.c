@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a figure must be read with, as far as C alone can ask the kernel for it. facts.rs says it.
+ */
+#include <linux/cpu.h>
+#include <linux/cpufreq.h>
+#include <linux/cpumask.h>
+#include <linux/jump_label.h>
+#include <linux/nodemask.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/isolation.h>
+#include <linux/sched/smt.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/topology.h>
+#include <linux/tracepoint.h>
+#include <linux/uaccess.h>
+#include <linux/utsname.h>
+#ifdef CONFIG_X86
+#include <asm/cpufeature.h>
+#endif
+
+#include "../spin/shim.h"
+#include "shim.h"
+
+/*
+ * Whether a kthread that nobody bound may be put on @cpu, as far as the current one tells. Under
+ * rcu_read_lock(): a cpuset may take the mask of isolated CPUs away.
+ */
+static bool may_use(unsigned int cpu)
+{
+	return cpumask_test_cpu(cpu, current->cpus_ptr) && !cpu_is_isolated(cpu);
+}
+
+/* Online CPUs that such a kthread is never on. */
+unsigned int handover_isolated_cpus(void)
+{
+	unsigned int cpu, isolated = 0;
+
+	guard(rcu)();
+	for_each_online_cpu(cpu)
+		isolated += !may_use(cpu);
+	return isolated;
+}
+
+const char *handover_release(void)
+{
+	return init_utsname()->release;
+}
+
+bool handover_has_hypervisor(void)
+{
+#ifdef CONFIG_X86
+	return boot_cpu_has(X86_FEATURE_HYPERVISOR);
+#else
+	return false;
+#endif
+}
+
+const char *handover_cpu_model(void)
+{
+#ifdef CONFIG_X86
+	return boot_cpu_data.x86_model_id;
+#else
+	return "";
+#endif
+}
+
+unsigned int handover_hz(void)
+{
+	return HZ;
+}
+
+/* The preemption model of this moment; with PREEMPT_DYNAMIC root may change it at any time. */
+const char *handover_preempt_model(void)
+{
+	if (preempt_model_rt())
+		return "rt";
+	if (preempt_model_full())
+		return "full";
+	if (preempt_model_lazy())
+		return "lazy";
+	if (preempt_model_voluntary())
+		return "voluntary";
+	return preempt_model_none() ? "none" : "unknown";
+}
+
+/* Whether two online CPUs share a core at this moment. */
+bool handover_smt(void)
+{
+	return sched_smt_active();
+}
+
+unsigned int handover_numa_nodes(void)
+{
+	return num_online_nodes();
+}
+
+/* Whether the command line switched mitigations off. */
+bool handover_mitigations_off(void)
+{
+	return cpu_mitigations_off();
+}
+
+/* The mitigations that calls and returns in the kernel pay for, by number; NULL after the last. */
+const char *handover_mitigation(unsigned int i, bool *on)
+{
+#ifdef CONFIG_X86
+	static const struct {
+		const char *name;
+		unsigned int feature;
+	} known[] = {
+		{ "retpoline", X86_FEATURE_RETPOLINE },
+		{ "rethunk", X86_FEATURE_RETHUNK },
+		{ "ibrs", X86_FEATURE_KERNEL_IBRS },
+		{ "pti", X86_FEATURE_PTI },
+	};
+
+	if (i < ARRAY_SIZE(known)) {
+		*on = boot_cpu_has(known[i].feature);
+		return known[i].name;
+	}
+#endif
+	return NULL;
+}
+
+#ifdef CONFIG_CPU_FREQ
+static const char *governor_of(struct cpufreq_policy *policy)
+{
+	if (policy->governor)
+		return policy->governor->name;
+	/* A driver that governs by itself has two policies, which bear governors' names. */
+	if (policy->policy == CPUFREQ_POLICY_PERFORMANCE)
+		return "performance";
+	return policy->policy == CPUFREQ_POLICY_POWERSAVE ? "powersave" : "unknown";
+}
+#endif
+
+/*
+ * The governor of the CPUs' frequency into @name of @len bytes: "none" where no driver changes it,
+ * "mixed" where CPUs differ.
+ */
+void handover_governor(char *name, size_t len)
+{
+	strscpy(name, "none", len);
+#ifdef CONFIG_CPU_FREQ
+	unsigned int cpu;
+	bool first = true;
+
+	for_each_online_cpu(cpu) {
+		struct cpufreq_policy *policy = cpufreq_cpu_get(cpu);
+		const char *its = "none";
+
+		if (policy) {
+			down_read(&policy->rwsem);
+			its = governor_of(policy);
+		}
+		if (first)
+			strscpy(name, its, len);
+		else if (strncmp(name, its, len - 1))
+			strscpy(name, "mixed", len);
+		first = false;
+		if (policy) {
+			up_read(&policy->rwsem);
+			cpufreq_cpu_put(policy);
+		}
+	}
+#endif
+}
+
+#ifdef CONFIG_TRACEPOINTS
+struct events {
+	unsigned int nr;
+	char *names;
+	size_t len;
+};
+
+static void count_event(struct tracepoint *tp, void *arg)
+{
+	struct events *events = arg;
+
+	size_t used = strlen(events->names);
+
+	if (!static_key_enabled(&tp->key))
+		return;
+	events->nr++;
+	/* Whole names only. */
+	if (used + strlen(tp->name) + 2 <= events->len)
+		snprintf(events->names + used, events->len - used, "%s%s", used ? "," : "", tp->name);
+}
+#endif
+
+/*
+ * How many of the kernel's tracepoints somebody listens to (ftrace, perf, BPF); as many of their
+ * names as there is room for come into @names of @len bytes. Those of modules are not seen.
+ */
+unsigned int handover_trace_events(char *names, size_t len)
+{
+	names[0] = 0;
+#ifdef CONFIG_TRACEPOINTS
+	struct events events = { .names = names, .len = len };
+
+	for_each_kernel_tracepoint(count_event, &events);
+	return events.nr;
+#else
+	return 0;
+#endif
+}
+
+/*
+ * Whether something is patched into the functions that writers call: what the function tracer, BPF and
+ * a kprobe put at their entries. -1 where the code does not show it. (No list of all that are traced
+ * is exported; who traces other functions alone, is not seen.)
+ */
+int handover_traced_calls(void)
+{
+#if defined(CONFIG_X86_64) && defined(CONFIG_DYNAMIC_FTRACE)
+	static void *const calls[] = {
+		handover_preempt_disable, handover_preempt_enable, handover_cond_resched,
+		/* As shim.rs declares them: elsewhere the kernel's are macros. */
+#if (defined(CONFIG_SMP) || defined(CONFIG_DEBUG_SPINLOCK)) && \
+	defined(CONFIG_UNINLINE_SPIN_UNLOCK) && !defined(CONFIG_INLINE_SPIN_LOCK)
+		_raw_spin_lock, _raw_spin_unlock,
+#else
+		handover_raw_spin_lock, handover_raw_spin_unlock,
+#endif
+	};
+
+	for (int i = 0; i < ARRAY_SIZE(calls); i++) {
+		static const u8 endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+		u8 code[5], *at = calls[i];
+
+		if (copy_from_kernel_nofault(code, at, sizeof(code)))
+			return -1;
+		if (!memcmp(code, endbr, sizeof(endbr))) {
+			if (copy_from_kernel_nofault(code, at + sizeof(endbr), sizeof(code)))
+				return -1;
+		} else if (IS_ENABLED(CONFIG_X86_KERNEL_IBT)) {
+			/* FineIBT has put another word there. */
+			return -1;
+		}
+		/* call, jmp, int3 */
+		if (code[0] == 0xe8 || code[0] == 0xe9 || code[0] == 0xcc)
+			return 1;
+	}
+	return 0;
+#elif defined(CONFIG_FUNCTION_TRACER) || defined(CONFIG_KPROBES)
+	return -1;
+#else
+	return 0;
+#endif
+}

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What a figure must be read with: the kernel, its options, the machine, and
+//! which slow path its spinlocks have.
+
+use super::{
+    shim::{self, Thread},
+    subject::LockCell,
+    text::put,
+};
+use crate::{
+    locks::Word as _,
+    spin::{self, Word},
+};
+use kernel::{
+    bindings::raw_spinlock,
+    ffi::{c_char, c_int, c_void},
+    fmt::{self, Display, Formatter},
+    prelude::*,
+    str::CStr,
+};
+
+/// The slow path of the kernel's spinlock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SlowPath {
+    /// qspinlock's own: a pending bit, then an MCS queue.
+    Native,
+    /// qspinlock's paravirtual one: a queue without the pending bit.
+    Paravirt,
+    /// Test-and-set: what a hypervisor's guest gets without PV spinlocks. Not
+    /// qspinlock.
+    TestAndSet,
+    /// Nobody could be made to wait (one CPU), or the word is another.
+    Unknown,
+}
+
+/// The facts of an experiment.
+#[derive(Clone, Copy)]
+pub(crate) struct Facts {
+    pub(crate) slow_path: SlowPath,
+    cpus: u32,
+    isolated: u32,
+    /// The preemption model, whether CPUs share cores, and how many nodes there are: at
+    /// the start, for all three may change.
+    preempt: &'static CStr,
+    smt: bool,
+    numa_nodes: u32,
+    governor: Name<GOVERNOR>,
+    tracers: Tracers,
+    /// KUnit cases that had run when it started, and how many ran meanwhile.
+    kunit_before: u32,
+    kunit_meanwhile: u32,
+}
+
+impl Facts {
+    /// To be called at the experiment's end: what disturbed it, is a fact too.
+    pub(crate) fn at_end(&mut self) {
+        self.kunit_meanwhile = kunit_cases().wrapping_sub(self.kunit_before);
+        self.tracers.add(Tracers::now());
+    }
+}
+
+/// The kernel's CPUFREQ_NAME_LEN.
+const GOVERNOR: usize = 16;
+
+fn governor() -> Name<GOVERNOR> {
+    // SAFETY: The buffer has the length that is given.
+    Name::of(|to, len| unsafe { shim::handover_governor(to, len) })
+}
+
+/// A name that C wrote, with its NUL.
+#[derive(Clone, Copy)]
+struct Name<const N: usize>([u8; N]);
+
+impl<const N: usize> Name<N> {
+    /// What `write` writes into so many bytes.
+    fn of(write: impl FnOnce(*mut c_char, usize)) -> Self {
+        let mut bytes = [0; N];
+        write(bytes.as_mut_ptr().cast(), N);
+        Self(bytes)
+    }
+
+    fn as_str(&self) -> &str {
+        CStr::from_bytes_until_nul(&self.0).map_or("?", |name| name.to_str().unwrap_or("?"))
+    }
+}
+
+/// Who traces, as far as a module can see it.
+#[derive(Clone, Copy)]
+struct Tracers {
+    /// Whether the functions that writers call are patched; negative: unknown.
+    calls: c_int,
+    /// Tracepoints that are on, and the names of the first of them.
+    events: u32,
+    names: Name<96>,
+}
+
+impl Tracers {
+    fn now() -> Self {
+        let mut events = 0;
+        // SAFETY: The buffer has the length that is given.
+        let names = Name::of(|to, len| events = unsafe { shim::handover_trace_events(to, len) });
+        Self {
+            // SAFETY: No requirements.
+            calls: unsafe { shim::handover_traced_calls() },
+            events,
+            names,
+        }
+    }
+
+    /// Adds those that have come meanwhile.
+    fn add(&mut self, now: Self) {
+        if now.events > self.events {
+            self.events = now.events;
+            self.names = now.names;
+        }
+        if self.calls == 0 {
+            self.calls = now.calls;
+        }
+    }
+
+    fn none(&self) -> bool {
+        self.calls == 0 && self.events == 0
+    }
+}
+
+impl Display for Tracers {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.none() {
+            return f.write_str("none");
+        }
+        let names = self.names.as_str();
+        let calls = match self.calls {
+            0 => "",
+            1 => "calls",
+            _ => "calls-unknown",
+        };
+        put!(
+            f,
+            "{calls}{}{names}",
+            if calls.is_empty() || names.is_empty() {
+                ""
+            } else {
+                ","
+            }
+        )?;
+        let named = names.split(',').filter(|name| !name.is_empty()).count() as u32;
+        if named < self.events {
+            put!(f, ",and-{}-more", self.events - named)?;
+        }
+        Ok(())
+    }
+}
+
+/// The mitigations that are on, of those that calls and returns pay for.
+struct Mitigations;
+
+impl Display for Mitigations {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut first = true;
+        for index in 0.. {
+            let mut on = false;
+            // SAFETY: `on` is valid for a write.
+            let name = unsafe { shim::handover_mitigation(index, &mut on) };
+            if name.is_null() {
+                break;
+            }
+            if on {
+                // SAFETY: It is a literal.
+                let name = unsafe { CStr::from_char_ptr(name) };
+                f.write_str(if first { "" } else { "," })?;
+                f.write_str(name.to_str().unwrap_or("?"))?;
+                first = false;
+            }
+        }
+        // SAFETY: No requirements.
+        match (first, unsafe { shim::handover_mitigations_off() }) {
+            (true, true) => f.write_str("off"),
+            (true, false) => f.write_str("none"),
+            (false, _) => Ok(()),
+        }
+    }
+}
+
+/// KUnit cases of this module, those with kthreads, that have begun. Where a
+/// kernel runs them as it loads the module, they run beside the experiment that
+/// `insmod` starts.
+fn kunit_cases() -> u32 {
+    #[cfg(CONFIG_KUNIT = "y")]
+    return crate::kunit::cases();
+    #[cfg(not(CONFIG_KUNIT = "y"))]
+    return 0;
+}
+
+/// Options that slow some lock down, or all: they spoil the figures.
+const VOID: &[(bool, &str)] = &[
+    (cfg!(CONFIG_LOCKDEP), "LOCKDEP"),
+    (cfg!(CONFIG_DEBUG_SPINLOCK), "DEBUG_SPINLOCK"),
+    (cfg!(CONFIG_DEBUG_PREEMPT), "DEBUG_PREEMPT"),
+    (cfg!(CONFIG_LOCK_STAT), "LOCK_STAT"),
+    (cfg!(CONFIG_LOCK_EVENT_COUNTS), "LOCK_EVENT_COUNTS"),
+    (
+        cfg!(CONFIG_QUEUED_SPINLOCKS_TRACE_CONTENDED_RELEASE),
+        "QUEUED_SPINLOCKS_TRACE_CONTENDED_RELEASE",
+    ),
+    (cfg!(CONFIG_KASAN), "KASAN"),
+    (cfg!(CONFIG_KCSAN), "KCSAN"),
+    (cfg!(CONFIG_KMSAN), "KMSAN"),
+    (cfg!(CONFIG_KCOV), "KCOV"),
+    (cfg!(CONFIG_GCOV_KERNEL), "GCOV_KERNEL"),
+    (cfg!(CONFIG_PREEMPT_TRACER), "PREEMPT_TRACER"),
+    (cfg!(CONFIG_IRQSOFF_TRACER), "IRQSOFF_TRACER"),
+    (cfg!(CONFIG_RUST_DEBUG_ASSERTIONS), "RUST_DEBUG_ASSERTIONS"),
+    (cfg!(CONFIG_PREEMPT_RT), "PREEMPT_RT"),
+];
+
+impl Display for Facts {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        // SAFETY: The release of the running kernel is a C string that stays.
+        let release = unsafe { CStr::from_char_ptr(shim::handover_release()) };
+        // SAFETY: So is the name of the boot CPU.
+        let cpu = unsafe { CStr::from_char_ptr(shim::handover_cpu_model()) };
+        // SAFETY: No requirements.
+        let hypervisor = unsafe { shim::handover_has_hypervisor() };
+        let inline_helpers = if cfg!(CONFIG_RUST_INLINE_HELPERS) {
+            "y"
+        } else {
+            "n"
+        };
+        let text = |s: &'static CStr| s.to_str().unwrap_or("?").trim();
+        put!(
+            f,
+            "kernel={} RUST_INLINE_HELPERS={} cpus={} isolated_cpus={} cpu=\"{}\" hypervisor_bit={} spinlock_slow_path={} spoiled_by=",
+            text(release),
+            inline_helpers,
+            self.cpus,
+            self.isolated,
+            text(cpu),
+            u8::from(hypervisor),
+            self.slow_path.name(),
+        )?;
+        // SAFETY: No requirements.
+        let hz = unsafe { shim::handover_hz() };
+        let mut first = true;
+        for (_, name) in VOID.iter().filter(|(on, _)| *on) {
+            f.write_str(if first { "" } else { "," })?;
+            f.write_str(name)?;
+            first = false;
+        }
+        if self.kunit_meanwhile != 0 {
+            f.write_str(if first { "" } else { "," })?;
+            f.write_str("KUNIT_RAN")?;
+            first = false;
+        }
+        let none = if first { "none" } else { "" };
+        put!(
+            f,
+            "{} HZ={} preempt={} smt={} numa_nodes={} mitigations={} governor={} tracers={}",
+            none,
+            hz,
+            text(self.preempt),
+            if self.smt { "on" } else { "off" },
+            self.numa_nodes,
+            Mitigations,
+            self.governor.as_str(),
+            self.tracers,
+        )
+    }
+}
+
+impl SlowPath {
+    /// Its name in the facts line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Native => "qspinlock-native",
+            Self::Paravirt => "qspinlock-paravirt",
+            Self::TestAndSet => "test-and-set",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Gathers the facts of an experiment that is about to start.
+pub(crate) fn gather(stopping: &impl Fn() -> bool) -> Facts {
+    Facts {
+        slow_path: identify(stopping),
+        cpus: shim::online_cpus(),
+        // This is a kthread that nobody bound, as the writers are.
+        isolated: shim::isolated_cpus(),
+        // SAFETY: It is a literal.
+        preempt: unsafe { CStr::from_char_ptr(shim::handover_preempt_model()) },
+        // SAFETY: No requirements.
+        smt: unsafe { shim::handover_smt() },
+        // SAFETY: No requirements.
+        numa_nodes: unsafe { shim::handover_numa_nodes() },
+        governor: governor(),
+        tracers: Tracers::now(),
+        kunit_before: kunit_cases(),
+        kunit_meanwhile: 0,
+    }
+}
+
+/// Asks ten times at most. On a busy host a waiter may come too late to be seen,
+/// which looks like test-and-set. Test-and-set is therefore believed only twice
+/// in a row. The answer is unknown where no second CPU is left for the waiter.
+fn identify(stopping: &impl Fn() -> bool) -> SlowPath {
+    // This is a kthread that nobody bound, and so is the waiter.
+    if !cfg!(CONFIG_QUEUED_SPINLOCKS) || shim::usable_cpus() < 2 {
+        return SlowPath::Unknown;
+    }
+    let mut before = SlowPath::Unknown;
+    for _ in 0..10 {
+        if stopping() {
+            break;
+        }
+        let now = probe(stopping).unwrap_or(SlowPath::Unknown);
+        match now {
+            SlowPath::Native | SlowPath::Paravirt => return now,
+            SlowPath::TestAndSet if before == SlowPath::TestAndSet => return now,
+            _ => before = now,
+        }
+    }
+    SlowPath::Unknown
+}
+
+/// One owner and one waiter on a raw spinlock.
+struct Probe {
+    lock: LockCell,
+    /// 1: the waiter is there; 2: it may go; 3: it is about to wait.
+    step: Word,
+    /// 1: the lock is not held for the waiter, which need not wait.
+    over: Word,
+}
+
+impl Probe {
+    fn state(&self) -> *mut raw_spinlock {
+        self.lock.raw_state()
+    }
+
+    /// The first word of the lock: qspinlock's value.
+    fn word(&self) -> u32 {
+        // SAFETY: A raw spinlock begins with its 32-bit word.
+        unsafe { self.state().cast::<u32>().read_volatile() }
+    }
+}
+
+/// Holds a lock, adds a waiter on another CPU, and reads the word. It is over
+/// after 1.2 s, or soon after a stop.
+fn probe(stopping: &impl Fn() -> bool) -> Option<SlowPath> {
+    let probe = KBox::new(
+        Probe {
+            lock: LockCell::new(),
+            step: Word::new(0),
+            over: Word::new(0),
+        },
+        GFP_KERNEL,
+    )
+    .ok()?;
+    // SAFETY: The cell is big enough for a raw spinlock, and nobody uses it.
+    unsafe { shim::handover_raw_spin_init(probe.state()) };
+    // SAFETY: `waiter` expects a probe with a lock; it stays until `stop` below
+    // has returned. `waiter` ends with `await_stop`.
+    let thread = unsafe {
+        Thread::create(
+            waiter,
+            (&raw const *probe).cast_mut().cast(),
+            c"ho_probe",
+            0,
+            None,
+        )
+    }
+    .ok()?;
+    thread.start();
+    let until = shim::now_ns() + 1_000_000_000;
+    while probe.step.load_acquire() < 1 && shim::now_ns() < until && !stopping() {
+        shim::sleep_ms(1);
+    }
+    if probe.step.load_acquire() < 1 {
+        probe.over.store_release(1);
+        thread.stop();
+        return None;
+    }
+
+    // SAFETY: The lock is initialised; it is released below.
+    unsafe { shim::raw_spin_lock(probe.state()) };
+    let alone = probe.word();
+    probe.step.store_release(2);
+    // The waiter sleeps a tick at most, and shows in the word at once, or never.
+    // Nobody spins without a bound here: CPUs may be asked to stop meanwhile.
+    let until = shim::now_ns() + 200_000_000;
+    let mut word = alone;
+    while word == alone && shim::now_ns() < until && !stopping() {
+        word = probe.word();
+    }
+    let arrived = probe.step.load_acquire() == 3;
+    // SAFETY: Locked above.
+    unsafe { shim::raw_spin_unlock(probe.state()) };
+    probe.over.store_release(1);
+    thread.stop();
+
+    if stopping() {
+        // Cut short: what was seen says nothing.
+        return None;
+    }
+    match word {
+        _ if alone != 1 || !arrived => None,
+        1 => Some(SlowPath::TestAndSet),
+        0x101 => Some(SlowPath::Native),
+        _ if word >> 16 != 0 => Some(SlowPath::Paravirt),
+        _ => None,
+    }
+}
+
+/// The waiter's kthread.
+///
+/// # Safety
+///
+/// `arg` must point to a [`Probe`] with an initialised lock, until it is stopped.
+unsafe extern "C" fn waiter(arg: *mut c_void) -> c_int {
+    // SAFETY: By this function's contract.
+    let probe = unsafe { &*arg.cast::<Probe>() };
+    probe.step.store_release(1);
+    // Acquire, pairs with the releases in `probe`.
+    while probe.step.load_acquire() != 2 && probe.over.load_acquire() == 0 {
+        shim::sleep_ms(1);
+    }
+    // SAFETY: Paired with `preempt_enable` below. Who sees step 3 knows that
+    // the next thing this CPU does is to wait.
+    unsafe { spin::shim::handover_preempt_disable() };
+    probe.step.store_release(3);
+    // SAFETY: The lock is initialised, by this function's contract.
+    unsafe { shim::raw_spin_lock(probe.state()) };
+    // SAFETY: Locked above.
+    unsafe { shim::raw_spin_unlock(probe.state()) };
+    // SAFETY: Paired with `preempt_disable` above.
+    unsafe { spin::shim::handover_preempt_enable() };
+    // SAFETY: This is a kthread.
+    unsafe { shim::await_stop() };
+    0
+}

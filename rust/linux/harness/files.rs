@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! debugfs `handover/`: readable and writable by root alone (modes 0400 and
+//! 0200). Every file is formatted under the harness's mutex in one go. A reader
+//! in the middle of a run gets whole rows. An open file keeps the module from
+//! unloading.
+
+use super::{
+    control::Harness,
+    registry::LOCKS,
+    report,
+    shim::{self, FileOps},
+    state::Inner,
+    text::put,
+    uncontended,
+};
+use kernel::{
+    bindings::seq_file,
+    ffi::{c_char, c_int, c_ulong, c_void},
+    fmt::{self, Display, Formatter},
+    prelude::*,
+    seq_file::SeqFile,
+    seq_print,
+    sync::Arc,
+};
+
+/// A readable file: its name, and what writes it.
+type File = (&'static CStr, fn(&Inner, &mut Formatter<'_>) -> fmt::Result);
+
+/// All readable files.
+const FILES: [File; 5] = [
+    (c"status", report::status),
+    (c"results", report::results),
+    (c"summary", report::summary),
+    (c"uncontended", |inner, f| {
+        uncontended::results(&inner.samples, f)
+    }),
+    (c"locks", |_, f| locks(f)),
+];
+
+/// The directory, once it is shown; it goes when this is dropped.
+pub(crate) struct Files {
+    /// What the files call; at a fixed place.
+    ops: KBox<FileOps>,
+    /// Keeps what they work on.
+    _harness: Arc<Harness>,
+}
+
+// SAFETY: The pointer in the operations is to the harness, which may be shared.
+unsafe impl Send for Files {}
+// SAFETY: As above; nothing here is changed.
+unsafe impl Sync for Files {}
+
+impl Files {
+    /// What the files need; there are none yet.
+    pub(crate) fn new(harness: Arc<Harness>) -> Result<Self> {
+        let ops = FileOps {
+            arg: Arc::as_ptr(&harness).cast_mut().cast(),
+            show,
+            write,
+        };
+        Ok(Self {
+            ops: KBox::new(ops, GFP_KERNEL)?,
+            _harness: harness,
+        })
+    }
+
+    /// Makes the directory and its files. The module's start must not fail after
+    /// this: an open file would not keep it then.
+    pub(crate) fn show(&self) {
+        let mut names = [core::ptr::null(); FILES.len() + 1];
+        for (name, (file, _)) in names.iter_mut().zip(&FILES) {
+            *name = file.as_char_ptr();
+        }
+        // SAFETY: The operations, and the harness that they are given, stay until
+        // `drop` has removed the files. The names end with NULL; debugfs copies
+        // them.
+        unsafe { shim::handover_files_create((&raw const *self.ops).cast(), names.as_ptr()) };
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        // SAFETY: Created in `show`, or not at all, which is no error.
+        unsafe { shim::handover_files_remove() };
+    }
+}
+
+/// A file's text.
+struct Text<'a> {
+    inner: &'a Inner,
+    write: fn(&Inner, &mut Formatter<'_>) -> fmt::Result,
+}
+
+impl Display for Text<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        (self.write)(self.inner, f)
+    }
+}
+
+/// Reads a file.
+///
+/// # Safety
+///
+/// `arg` must point to a [`Harness`], `seq` to a `seq_file` that is being shown.
+unsafe extern "C" fn show(arg: *mut c_void, seq: *mut seq_file, id: c_ulong) -> c_int {
+    // SAFETY: By this function's contract.
+    let harness = unsafe { &*arg.cast::<Harness>() };
+    // SAFETY: By this function's contract.
+    let seq = unsafe { SeqFile::from_raw(seq) };
+    if let Some(&(_, write)) = FILES.get(id) {
+        let inner = &harness.inner.lock();
+        seq_print!(seq, "{}", Text { inner, write });
+    }
+    0
+}
+
+/// Writes `control`.
+///
+/// # Safety
+///
+/// `arg` must point to a [`Harness`], `text` to `len` bytes.
+unsafe extern "C" fn write(arg: *mut c_void, text: *const c_char, len: usize) -> c_int {
+    // SAFETY: By this function's contract.
+    let harness = unsafe { &*arg.cast::<Harness>() };
+    // SAFETY: By this function's contract.
+    let text = unsafe { core::slice::from_raw_parts(text.cast::<u8>(), len) };
+    let Ok(words) = core::str::from_utf8(text) else {
+        pr_err!("control: not text\n");
+        return EINVAL.to_errno();
+    };
+    harness.command(words).map_or_else(Error::to_errno, |()| 0)
+}
+
+/// `locks`: what there is.
+fn locks(f: &mut Formatter<'_>) -> fmt::Result {
+    for lock in LOCKS {
+        put!(f, "{:<14} {}\n", lock.name, lock.about)?;
+    }
+    Ok(())
+}

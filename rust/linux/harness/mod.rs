@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The harness: it tortures, checks and measures locks beside the kernel's own.
+//!
+//! Each file uses those above it alone. What is pure arithmetic lies in `rust/measure`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `shim.c`, `shim.rs` | what Rust cannot reach, and its declarations |
+//! | `hot.h` | where the locks' two calls lie in this module |
+//! | `text.rs` | the kernel's formatting of what `measure` writes |
+//! | `subject.rs` | what can be tortured, behind one call shape |
+//! | `writer.rs` | a writer's loop and the checks in it |
+//! | `registry.rs` | the locks that can be named |
+//! | `pairs.rs` | the uncontended pairs' names |
+//! | `plan.rs` | an experiment's parameters, read and checked |
+//! | `outcome.rs` | what a run came to |
+//! | `stall.rs` | the watchdog over a run's writers |
+//! | `torture.rs` | one run: start, measure, stop, judge |
+//! | `uncontended.rs` | the uncontended pair |
+//! | `facts.rs`, `facts.c` | what a figure must be read with; which slow path spinlocks have |
+//! | `state.rs` | what requests, results and readers share |
+//! | `report.rs` | rows and tables, for dmesg and debugfs alike |
+//! | `control.rs` | experiments: the control thread, its requests and results |
+//! | `files.rs` | debugfs |
+
+mod control;
+mod facts;
+mod files;
+mod outcome;
+mod pairs;
+mod plan;
+mod registry;
+mod report;
+pub(crate) mod shim;
+mod stall;
+mod state;
+mod subject;
+mod text;
+mod torture;
+mod uncontended;
+mod writer;
+
+use self::{control::Harness, files::Files};
+use kernel::{prelude::*, sync::Arc};
+
+/// The module: an experiment that starts with it, and the files to start more.
+pub(crate) struct Module {
+    /// Gone first at exit: then no other experiment can be asked for.
+    files: Option<Files>,
+    harness: Arc<Harness>,
+}
+
+impl kernel::Module for Module {
+    fn init(_: &'static ThisModule) -> Result<Self> {
+        let plan = plan::from_parameters()?;
+        let harness = Harness::new(plan)?;
+        let files = Files::new(harness.clone())?;
+        // SAFETY: Nothing fails from here on; `drop` shuts the harness down.
+        unsafe { harness.start() }?;
+        files.show();
+        Ok(Self {
+            files: Some(files),
+            harness,
+        })
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        self.files = None;
+        self.harness.shut_down();
+    }
+}

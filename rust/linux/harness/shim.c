@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the harness cannot reach from Rust in this kernel: kthreads, string
+ * parameters, raw spinlocks, debugfs. No decisions here; shim.rs declares it all.
+ * What the machine is asked for its facts is in facts.c.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpumask.h>
+#include <linux/debugfs.h>
+#include <linux/delay.h>
+#include <linux/kernel_stat.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/timer.h>
+#include <linux/uaccess.h>
+
+#include "shim.h"
+
+/* The parameters: text, read by plan.rs, so that a complaint can name what is allowed. */
+static char *torture_type;
+module_param(torture_type, charp, 0444);
+MODULE_PARM_DESC(torture_type, "Locks: a name, a comma list, or all (debugfs handover/locks lists them)");
+
+static char *nwriters_stress;
+module_param(nwriters_stress, charp, 0444);
+MODULE_PARM_DESC(nwriters_stress, "Writers: a number or a comma list; -1 for twice the CPUs; sweep (default): 1, 2, 4 and so on up to the CPUs");
+
+static char *cs_steps;
+module_param(cs_steps, charp, 0444);
+MODULE_PARM_DESC(cs_steps, "Steps of the writer's PRNG in the critical section");
+
+static char *ncs_steps;
+module_param(ncs_steps, charp, 0444);
+MODULE_PARM_DESC(ncs_steps, "Steps outside it are drawn uniformly from [0, ncs_steps)");
+
+static char *duration;
+module_param(duration, charp, 0444);
+MODULE_PARM_DESC(duration, "Seconds a run; 0 runs until rmmod or stop");
+
+static char *runs;
+module_param(runs, charp, 0444);
+MODULE_PARM_DESC(runs, "Runs of each lock and number of writers, interleaved");
+
+static char *stat_interval;
+module_param(stat_interval, charp, 0444);
+MODULE_PARM_DESC(stat_interval, "Seconds between progress lines; 0 for none");
+
+static char *verbose;
+module_param(verbose, charp, 0444);
+MODULE_PARM_DESC(verbose, "1 prints a line a run and the table, 0 only the end");
+
+static char *seed;
+module_param(seed, charp, 0444);
+MODULE_PARM_DESC(seed, "Seed of the writers' PRNGs; 0 draws one and prints it");
+
+static char *checks;
+module_param(checks, charp, 0444);
+MODULE_PARM_DESC(checks, "owner, counter, order, progress: a comma list, all or none");
+
+static char *stall_secs;
+module_param(stall_secs, charp, 0444);
+MODULE_PARM_DESC(stall_secs, "Seconds without an acquisition after which a writer has stalled");
+
+static char *experiment;
+module_param(experiment, charp, 0444);
+MODULE_PARM_DESC(experiment, "torture; uncontended: time lone pairs; none: wait for debugfs handover/control");
+
+static const struct {
+	const char *name;
+	char **value;
+} parameters[] = {
+	{ "torture_type", &torture_type },
+	{ "nwriters_stress", &nwriters_stress },
+	{ "cs_steps", &cs_steps },
+	{ "ncs_steps", &ncs_steps },
+	{ "duration", &duration },
+	{ "runs", &runs },
+	{ "stat_interval", &stat_interval },
+	{ "verbose", &verbose },
+	{ "seed", &seed },
+	{ "checks", &checks },
+	{ "stall_secs", &stall_secs },
+	{ "experiment", &experiment },
+};
+
+/* What was given for the parameter @key of @len bytes, or NULL. */
+const char *handover_param(const char *key, size_t len)
+{
+	for (int i = 0; i < ARRAY_SIZE(parameters); i++)
+		if (len == strlen(parameters[i].name) && !memcmp(key, parameters[i].name, len))
+			return *parameters[i].value;
+	return NULL;
+}
+
+/*
+ * Opens the page of the writers' loops: every lock's lies in it whole, and every
+ * lock's calls leave it. Never called.
+ */
+__section(".text.handover_laps") __aligned(PAGE_SIZE) void handover_laps_begin(void)
+{
+}
+
+void handover_raw_spin_init(raw_spinlock_t *lock)
+{
+	raw_spin_lock_init(lock);
+}
+
+/* Only for kernels that inline these; elsewhere the kernel's own are called. */
+void handover_raw_spin_lock(raw_spinlock_t *lock)
+{
+	raw_spin_lock(lock);
+}
+
+void handover_raw_spin_unlock(raw_spinlock_t *lock)
+{
+	raw_spin_unlock(lock);
+}
+
+/*
+ * A stopped kthread @name/@id with a reference held; bound to @cpu where that is >= 0.
+ * Of its name the kernel keeps TASK_COMM_LEN - 1 bytes.
+ */
+struct task_struct *handover_kthread_create(int (*fn)(void *), void *arg, const char *name,
+					    unsigned int id, int cpu)
+{
+	struct task_struct *task = kthread_create(fn, arg, "%s/%u", name, id);
+
+	if (!IS_ERR(task)) {
+		get_task_struct(task);
+		if (cpu >= 0)
+			kthread_bind(task, cpu);
+	}
+	return task;
+}
+
+void handover_kthread_start(struct task_struct *task)
+{
+	wake_up_process(task);
+}
+
+/* The current kthread's nice value from here on. */
+void handover_give_way(int nice)
+{
+	set_user_nice(current, nice);
+}
+
+int handover_kthread_nice(struct task_struct *task)
+{
+	return task_nice(task);
+}
+
+/* Whether it has a CPU at this moment. */
+bool handover_kthread_on_cpu(struct task_struct *task)
+{
+#ifdef CONFIG_SMP
+	return READ_ONCE(task->on_cpu);
+#else
+	return task == current;
+#endif
+}
+
+/* Also of one that was never started: its function is not called then. */
+void handover_kthread_stop(struct task_struct *task)
+{
+	kthread_stop(task);
+	put_task_struct(task);
+}
+
+/* Sleeps until kthread_stop() is called on the current kthread. */
+void handover_kthread_await_stop(void)
+{
+	set_current_state(TASK_INTERRUPTIBLE);
+	while (!kthread_should_stop()) {
+		schedule();
+		set_current_state(TASK_INTERRUPTIBLE);
+	}
+	__set_current_state(TASK_RUNNING);
+}
+
+/*
+ * Between two sections, where nothing is held. A quiescent state of RCU Tasks, which
+ * cond_resched() alone is not: who frees a trampoline waits for it.
+ */
+void handover_cond_resched(void)
+{
+	cond_resched_tasks_rcu_qs();
+}
+
+void handover_sleep_ms(unsigned int ms)
+{
+	/* Idle: a long wait is no hung task, and kthread_stop() does not cut it short. */
+	schedule_timeout_idle(msecs_to_jiffies(ms));
+}
+
+u64 handover_now_ns(void)
+{
+	return ktime_get_ns();
+}
+
+u64 handover_random(void)
+{
+	return get_random_u64();
+}
+
+unsigned int handover_online_cpus(void)
+{
+	return num_online_cpus();
+}
+
+u64 handover_steal_ns(void)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += kcpustat_cpu(cpu).cpustat[CPUTIME_STEAL];
+	return sum;
+}
+
+/*
+ * One watchdog: @fn(@arg) every @ms milliseconds, in softirq context, so also
+ * when every CPU spins with preemption off (but for PREEMPT_RT and threadirqs,
+ * where softirqs are threads). Stopped means that it does not run.
+ */
+static struct timer_list watchdog;
+static void (*watchdog_fn)(void *arg);
+static void *watchdog_arg;
+static unsigned int watchdog_ms;
+
+static void watchdog_tick(struct timer_list *timer)
+{
+	watchdog_fn(watchdog_arg);
+	mod_timer(timer, jiffies + msecs_to_jiffies(watchdog_ms));
+}
+
+void handover_watchdog_start(void (*fn)(void *arg), void *arg, unsigned int ms)
+{
+	watchdog_fn = fn;
+	watchdog_arg = arg;
+	watchdog_ms = ms;
+	timer_setup(&watchdog, watchdog_tick, 0);
+	mod_timer(&watchdog, jiffies + msecs_to_jiffies(ms));
+}
+
+void handover_watchdog_stop(void)
+{
+	timer_shutdown_sync(&watchdog);
+}
+
+/* Keeps the module from unloading; false if it is being unloaded already. */
+bool handover_pin_module(void)
+{
+	return try_module_get(THIS_MODULE);
+}
+
+void handover_unpin_module(void)
+{
+	module_put(THIS_MODULE);
+}
+
+/*
+ * debugfs, for root alone. The kernel's Rust binding leaves the owner of a file
+ * unset, so that a file held open outlives the module that it calls: here an
+ * open file keeps the module.
+ */
+static const struct handover_files *files;
+static struct dentry *files_dir;
+
+static int files_show(struct seq_file *seq, void *unused)
+{
+	return files->show(files->arg, seq, (unsigned long)seq->private);
+}
+DEFINE_SHOW_ATTRIBUTE(files);
+
+static ssize_t control_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
+{
+	char *text;
+	int err;
+
+	if (len > HANDOVER_MAX_COMMAND) {
+		pr_err("control: at most %u bytes\n", HANDOVER_MAX_COMMAND);
+		return -EINVAL;
+	}
+	text = memdup_user_nul(from, len);
+	if (IS_ERR(text))
+		return PTR_ERR(text);
+	err = files->write(files->arg, text, len);
+	kfree(text);
+	return err ? err : len;
+}
+
+static const struct file_operations control_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = control_write,
+};
+
+/* Makes handover/ with control and a file for each of @names, up to a NULL. */
+void handover_files_create(const struct handover_files *ops, const char *const *names)
+{
+	files = ops;
+	files_dir = debugfs_create_dir("handover", NULL);
+	debugfs_create_file("control", 0200, files_dir, NULL, &control_fops);
+	for (unsigned long i = 0; names[i]; i++)
+		debugfs_create_file(names[i], 0400, files_dir, (void *)i, &files_fops);
+}
+
+/* Returns when nobody is in a file any more. */
+void handover_files_remove(void)
+{
+	debugfs_remove(files_dir);
+}

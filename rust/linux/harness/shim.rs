@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Declarations of `shim.c` and `facts.c`. Two more functions are the kernel's own, which a
+//! C caller of `raw_spin_lock()` calls.
+
+use kernel::{
+    bindings::{raw_spinlock, seq_file},
+    ffi::{c_char, c_int, c_uint, c_ulong, c_void},
+};
+
+/// A task, as far as Rust looks into it here.
+type Task = c_void;
+
+/// What a kthread runs.
+pub(crate) type ThreadFn = unsafe extern "C" fn(*mut c_void) -> c_int;
+
+extern "C" {
+    pub(crate) fn handover_param(key: *const c_char, len: usize) -> *const c_char;
+    pub(crate) fn handover_raw_spin_init(lock: *mut raw_spinlock);
+    pub(crate) fn handover_kthread_create(
+        function: ThreadFn,
+        arg: *mut c_void,
+        name: *const c_char,
+        id: c_uint,
+        cpu: c_int,
+    ) -> *mut Task;
+    pub(crate) fn handover_give_way(nice: c_int);
+    pub(crate) fn handover_kthread_nice(task: *mut Task) -> c_int;
+    pub(crate) fn handover_kthread_start(task: *mut Task);
+    pub(crate) fn handover_kthread_on_cpu(task: *mut Task) -> bool;
+    pub(crate) fn handover_kthread_stop(task: *mut Task);
+    pub(crate) fn handover_kthread_await_stop();
+    pub(crate) fn handover_cond_resched();
+    pub(crate) fn handover_sleep_ms(ms: c_uint);
+    pub(crate) fn handover_now_ns() -> u64;
+    pub(crate) fn handover_random() -> u64;
+    pub(crate) fn handover_online_cpus() -> c_uint;
+    pub(crate) fn handover_isolated_cpus() -> c_uint;
+    pub(crate) fn handover_steal_ns() -> u64;
+    pub(crate) fn handover_release() -> *const c_char;
+    pub(crate) fn handover_has_hypervisor() -> bool;
+    pub(crate) fn handover_cpu_model() -> *const c_char;
+    pub(crate) fn handover_hz() -> c_uint;
+    pub(crate) fn handover_preempt_model() -> *const c_char;
+    pub(crate) fn handover_smt() -> bool;
+    pub(crate) fn handover_numa_nodes() -> c_uint;
+    pub(crate) fn handover_mitigations_off() -> bool;
+    pub(crate) fn handover_mitigation(i: c_uint, on: *mut bool) -> *const c_char;
+    pub(crate) fn handover_governor(name: *mut c_char, len: usize);
+    pub(crate) fn handover_trace_events(names: *mut c_char, len: usize) -> c_uint;
+    pub(crate) fn handover_traced_calls() -> c_int;
+    pub(crate) fn handover_watchdog_start(
+        function: unsafe extern "C" fn(*mut c_void),
+        arg: *mut c_void,
+        ms: c_uint,
+    );
+    pub(crate) fn handover_watchdog_stop();
+    pub(crate) fn handover_pin_module() -> bool;
+    pub(crate) fn handover_unpin_module();
+    /// `ops` is a [`FileOps`]. It is declared `c_void`, since a `seq_file` has members
+    /// without a size on some kernels.
+    pub(crate) fn handover_files_create(ops: *const c_void, names: *const *const c_char);
+    pub(crate) fn handover_files_remove();
+}
+
+#[cfg(all(
+    any(CONFIG_SMP, CONFIG_DEBUG_SPINLOCK),
+    CONFIG_UNINLINE_SPIN_UNLOCK,
+    not(CONFIG_INLINE_SPIN_LOCK)
+))]
+extern "C" {
+    /// What `raw_spin_lock()` and `spin_lock()` are for a module.
+    #[link_name = "_raw_spin_lock"]
+    pub(crate) fn raw_spin_lock(lock: *mut raw_spinlock);
+    /// What `raw_spin_unlock()` and `spin_unlock()` are for a module.
+    #[link_name = "_raw_spin_unlock"]
+    pub(crate) fn raw_spin_unlock(lock: *mut raw_spinlock);
+}
+
+#[cfg(not(all(
+    any(CONFIG_SMP, CONFIG_DEBUG_SPINLOCK),
+    CONFIG_UNINLINE_SPIN_UNLOCK,
+    not(CONFIG_INLINE_SPIN_LOCK)
+)))]
+extern "C" {
+    #[link_name = "handover_raw_spin_lock"]
+    pub(crate) fn raw_spin_lock(lock: *mut raw_spinlock);
+    #[link_name = "handover_raw_spin_unlock"]
+    pub(crate) fn raw_spin_unlock(lock: *mut raw_spinlock);
+}
+
+/// What the files of debugfs call (`struct handover_files`).
+#[repr(C)]
+pub(crate) struct FileOps {
+    pub(crate) arg: *mut c_void,
+    pub(crate) show: unsafe extern "C" fn(*mut c_void, *mut seq_file, c_ulong) -> c_int,
+    pub(crate) write: unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_int,
+}
+
+/// A kthread that waits at its end for [`Thread::stop`].
+pub(crate) struct Thread(core::ptr::NonNull<Task>);
+
+// SAFETY: A task may be started and stopped from any context that may sleep.
+unsafe impl Send for Thread {}
+// SAFETY: What a shared reference can do, any thread can.
+unsafe impl Sync for Thread {}
+
+impl Thread {
+    /// A kthread `name/id` that will run `function(arg)` once started, on `cpu`
+    /// alone if one is given.
+    /// The kernel shows the first 15 bytes of the name.
+    ///
+    /// # Safety
+    ///
+    /// `arg` must be what `function` expects, until the thread is stopped;
+    /// `function` must end with [`await_stop`].
+    pub(crate) unsafe fn create(
+        function: ThreadFn,
+        arg: *mut c_void,
+        name: &'static kernel::str::CStr,
+        id: u32,
+        cpu: Option<u32>,
+    ) -> kernel::error::Result<Self> {
+        use kernel::str::CStrExt as _;
+        let cpu = cpu.map_or(-1, |cpu| cpu as c_int);
+        // SAFETY: `name` is a C string; the caller vouches for `function`.
+        let task = kernel::error::from_err_ptr(unsafe {
+            handover_kthread_create(function, arg, name.as_char_ptr(), id, cpu)
+        })?;
+        core::ptr::NonNull::new(task)
+            .map(Self)
+            .ok_or(kernel::error::code::ENOMEM)
+    }
+
+    /// Lets it run.
+    pub(crate) fn start(&self) {
+        // SAFETY: `create` took a reference to the task.
+        unsafe { handover_kthread_start(self.0.as_ptr()) };
+    }
+
+    /// Its nice value, as the scheduler has it.
+    pub(crate) fn nice(&self) -> i32 {
+        // SAFETY: `create` took a reference to the task.
+        unsafe { handover_kthread_nice(self.0.as_ptr()) }
+    }
+
+    /// Whether it has a CPU at this moment.
+    pub(crate) fn on_cpu(&self) -> bool {
+        // SAFETY: `create` took a reference to the task.
+        unsafe { handover_kthread_on_cpu(self.0.as_ptr()) }
+    }
+
+    /// Waits until its function has returned; one that was never started does
+    /// not run.
+    pub(crate) fn stop(self) {
+        // SAFETY: `create` took a reference to the task, which this gives back;
+        // the function does not return before, by `create`'s contract.
+        unsafe { handover_kthread_stop(self.0.as_ptr()) };
+    }
+}
+
+/// A kthread's last step: sleeps until it is stopped.
+///
+/// # Safety
+///
+/// The caller must be a kthread.
+pub(crate) unsafe fn await_stop() {
+    // SAFETY: By this function's contract.
+    unsafe { handover_kthread_await_stop() };
+}
+
+/// Sleeps for about `ms` milliseconds.
+pub(crate) fn sleep_ms(ms: u32) {
+    // SAFETY: Called where sleeping is allowed: on kthreads and in module exit.
+    unsafe { handover_sleep_ms(ms) };
+}
+
+/// Nanoseconds of the monotonic clock.
+pub(crate) fn now_ns() -> u64 {
+    // SAFETY: No requirements.
+    unsafe { handover_now_ns() }
+}
+
+/// CPUs online now.
+pub(crate) fn online_cpus() -> u32 {
+    // SAFETY: No requirements.
+    unsafe { handover_online_cpus() }
+}
+
+/// Those of them on which no kthread runs that nobody bound. Asked by such a kthread.
+pub(crate) fn isolated_cpus() -> u32 {
+    // SAFETY: No requirements.
+    unsafe { handover_isolated_cpus() }
+}
+
+/// The CPUs that are left for such kthreads: writers and the probe's waiter.
+pub(crate) fn usable_cpus() -> u32 {
+    online_cpus().saturating_sub(isolated_cpus())
+}

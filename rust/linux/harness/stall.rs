@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The watchdog: which writers have acquired nothing for too long.
+//!
+//! The watchdog runs from a timer, in softirq context. Writers that hang spin with
+//! preemption off, and may leave no CPU to any thread.
+
+use super::{
+    plan::Plan,
+    shim::{self, Thread},
+    writer::{Once, Writer},
+};
+use crate::{locks::Word as _, measure::watch};
+use kernel::{ffi::c_void, prelude::*};
+
+/// How many writers a look names: it is in an interrupt, on a slow console.
+const MAX_LINES: u32 = 8;
+
+/// Milliseconds between two looks.
+const TICK_MS: u32 = 250;
+
+/// What was last seen of a writer. Written by the timer alone.
+struct Mark {
+    writer: *const Writer,
+    thread: *const Thread,
+    /// Its total, for how many looks it has been that, and at how many of these in
+    /// a row it had a CPU.
+    total: Once<u64>,
+    idle: Once<u32>,
+    spun: Once<u32>,
+    stalled: Once<bool>,
+}
+
+/// What the timer looks at. The cells are written by the timer alone.
+struct Dial {
+    name: &'static str,
+    stall_secs: u32,
+    /// What all totals come to, and for how many looks it has been that.
+    sum: Once<u64>,
+    still: Once<u32>,
+    marks: KVVec<Mark>,
+}
+
+/// A watchdog over some writers; it ends when this is dropped.
+pub(crate) struct Watch {
+    dial: KBox<Dial>,
+    /// Whether it is to watch and has not begun.
+    is_due: bool,
+    /// Whether the timer ticks.
+    is_watching: bool,
+}
+
+impl Watch {
+    /// A watchdog over `writers`, which run on `threads`; it does not watch yet.
+    ///
+    /// # Safety
+    ///
+    /// Writers and threads must stay where they are until this is stopped or
+    /// dropped.
+    pub(crate) unsafe fn new(
+        name: &'static str,
+        plan: &Plan,
+        writers: &[Writer],
+        threads: &[Thread],
+    ) -> Result<Self> {
+        let mut marks = KVVec::with_capacity(writers.len(), GFP_KERNEL)?;
+        for (writer, thread) in writers.iter().zip(threads) {
+            let mark = Mark {
+                writer,
+                thread,
+                total: Once::new(0),
+                idle: Once::new(0),
+                spun: Once::new(0),
+                stalled: Once::new(false),
+            };
+            marks.push(mark, GFP_KERNEL)?;
+        }
+        let dial = Dial {
+            name,
+            stall_secs: plan.stall_secs,
+            sum: Once::new(0),
+            still: Once::new(0),
+            marks,
+        };
+        Ok(Self {
+            dial: KBox::new(dial, GFP_KERNEL)?,
+            is_due: plan.checks.progress(),
+            is_watching: false,
+        })
+    }
+
+    /// Begins to watch, once, if the plan's progress check is on. Nothing holds the
+    /// writers any more then: a writer that is held acquires nothing, and has not stalled.
+    pub(crate) fn start(&mut self) {
+        if core::mem::take(&mut self.is_due) {
+            self.is_watching = true;
+            let dial = (&raw const *self.dial).cast_mut().cast();
+            // SAFETY: `tick` expects a dial; it stays until `stop`, which a drop calls
+            // too, its writers by `new`'s contract. There is one watchdog: one run is.
+            unsafe { shim::handover_watchdog_start(tick, dial, TICK_MS) };
+        }
+    }
+
+    /// Whether it watches.
+    pub(crate) fn is_watching(&self) -> bool {
+        self.is_watching
+    }
+
+    /// Whether a writer has stalled.
+    pub(crate) fn any_stalled(&self) -> bool {
+        self.stalled() > 0
+    }
+
+    /// How many have stalled.
+    pub(crate) fn stalled(&self) -> u64 {
+        let stalled = self.dial.marks.iter().filter(|mark| mark.stalled.read());
+        stalled.count() as u64
+    }
+
+    /// Ends the watch: the timer looks at no writer any more.
+    pub(crate) fn stop(&mut self) {
+        if core::mem::take(&mut self.is_watching) {
+            // SAFETY: Started in `start`.
+            unsafe { shim::handover_watchdog_stop() };
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A look at all writers. [`watch::Mark`] says which have stalled.
+///
+/// # Safety
+///
+/// `arg` must point to a [`Dial`] whose writers and threads are valid.
+unsafe extern "C" fn tick(arg: *mut c_void) {
+    // SAFETY: By this function's contract.
+    let dial = unsafe { &*arg.cast::<Dial>() };
+    let mut said = 0;
+    let totals = dial.marks.iter().map(|mark| {
+        // SAFETY: By this function's contract.
+        unsafe { &*mark.writer }.total.read()
+    });
+    let sum = totals.fold(0, u64::wrapping_add);
+    let enough = watch::ticks_needed(dial.stall_secs, TICK_MS);
+    let together = watch::Together {
+        sum: dial.sum.read(),
+        still: dial.still.read(),
+    }
+    .look(sum);
+    dial.sum.write(together.sum);
+    dial.still.write(together.still);
+    for mark in dial.marks.iter() {
+        // SAFETY: By this function's contract.
+        let writer = unsafe { &*mark.writer };
+        let total = writer.total.read();
+        let now = watch::Mark {
+            total: mark.total.read(),
+            idle: mark.idle.read(),
+            spun: mark.spun.read(),
+        }
+        .look(total, writer.done.load_relaxed() != 0, || {
+            // SAFETY: By this function's contract.
+            unsafe { &*mark.thread }.on_cpu()
+        });
+        mark.total.write(now.total);
+        mark.idle.write(now.idle);
+        mark.spun.write(now.spun);
+        if !now.has_stalled(together.still, enough) || mark.stalled.read() {
+            continue;
+        }
+        mark.stalled.write(true);
+        said += 1;
+        if said <= MAX_LINES {
+            pr_err!(
+                "{}: writer {} has acquired nothing for {} s (after {} acquisitions)\n",
+                dial.name,
+                writer.id,
+                dial.stall_secs,
+                total
+            );
+        }
+    }
+}

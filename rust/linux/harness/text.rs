@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The kernel's formatting of what `measure` writes.
+
+use crate::measure::{
+    text::{Hundredths, Millionths, Thousandths},
+    words::CheckNames,
+};
+use kernel::fmt::{self, Display, Formatter};
+
+/// `write!` for the kernel's formatting traits.
+macro_rules! put {
+    ($f:expr, $($format:tt)*) => {
+        $f.write_fmt(kernel::prelude::fmt!($($format)*))
+    };
+}
+pub(crate) use put;
+
+/// The kernel's `Display` is a trait of its own.
+macro_rules! displayed {
+    ($($type:ty),*) => {$(
+        impl Display for $type {
+            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                core::fmt::Display::fmt(self, f)
+            }
+        }
+    )*};
+}
+
+displayed!(CheckNames, Hundredths, Millionths, Thousandths);

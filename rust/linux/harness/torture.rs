@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! One run: some writers on one lock, for some time; then the verdict.
+
+use super::{
+    outcome::Outcome,
+    plan::Plan,
+    registry::Entry,
+    shim::{self, Thread},
+    stall::Watch,
+    subject::LockCell,
+    writer::{phase, Arena, Course, Guarded, Writer},
+};
+use crate::{
+    locks::Word as _,
+    measure::{prng::first_ticket, statistics::jain_ppm, watch::Patience},
+    spin::{self, Word},
+};
+use kernel::prelude::*;
+
+const MS: u64 = 1_000_000;
+
+/// What a run may ask of whoever runs it.
+pub(crate) trait Control {
+    /// Whether the experiment is to end.
+    fn stopping(&self) -> bool;
+
+    /// Keeps the module loaded. False if it is being unloaded.
+    fn pin_module(&self) -> bool;
+
+    /// Takes back a successful [`Control::pin_module`].
+    fn unpin_module(&self);
+
+    /// Publishes how far a run is.
+    fn progress(
+        &self,
+        lock: &'static Entry,
+        writers: u32,
+        run: u32,
+        elapsed_ms: u64,
+        acquisitions: impl FnOnce() -> u64,
+    );
+}
+
+/// False once the run is to end: by a `stop`, or because a writer stalled.
+fn goes_on(watch: &Watch, control: &impl Control) -> bool {
+    !control.stopping() && !watch.any_stalled()
+}
+
+/// A run in progress.
+struct Run<'a> {
+    plan: &'a Plan,
+    lock: &'static Entry,
+    arena: KBox<Arena>,
+    writers: KVVec<Writer>,
+    threads: KVVec<Thread>,
+    number: u32,
+    first_ticket: u32,
+}
+
+/// Runs `lock` with `writers` writers. None if it was stopped before all writers
+/// ran, and nothing failed. Fails with the kernel's error if a writer cannot be
+/// made. Fails with ETIMEDOUT if the progress check is off and not all writers
+/// began. Nothing is left then.
+pub(crate) fn run(
+    plan: &Plan,
+    lock: &'static Entry,
+    writers: u32,
+    number: u32,
+    control: &impl Control,
+) -> Result<Option<Outcome>> {
+    let run = Run::gather(plan, lock, writers, number)?;
+    // SAFETY: Writers and threads stay until `run.end`; the watch is stopped before.
+    let mut watch = match unsafe { Watch::new(lock.name, plan, &run.writers, &run.threads) } {
+        Ok(watch) => watch,
+        Err(error) => {
+            run.end(false);
+            return Err(error);
+        }
+    };
+    for thread in run.threads.iter() {
+        thread.start();
+    }
+
+    run.muster(control);
+    watch.start();
+    run.enter(phase::WARM);
+    let warm = run.warm_up(&watch, control);
+    // SAFETY: No requirements.
+    let steal = unsafe { shim::handover_steal_ns() };
+    let mut ns = 0;
+    if warm {
+        let from = run.enter(phase::MEASURE);
+        let until = match plan.duration {
+            0 => u64::MAX,
+            seconds => from.saturating_add(u64::from(seconds) * 1000 * MS),
+        };
+        while goes_on(&watch, control) {
+            let now = shim::now_ns();
+            if now >= until {
+                break;
+            }
+            let elapsed = now.saturating_sub(from) / MS;
+            control.progress(lock, writers, number, elapsed, || {
+                run.sum(|writer| writer.counted.read())
+            });
+            shim::sleep_ms(((until - now).div_ceil(MS)).min(100) as u32);
+        }
+        ns = run.enter(phase::STOP).saturating_sub(from);
+    } else {
+        run.enter(phase::STOP);
+    }
+
+    // Whether the warm-up was given up although nobody asked to end.
+    let late = !warm && !control.stopping() && !watch.any_stalled();
+    // If it hangs, the module must stay: from now on, so that no rmmod begins.
+    let pinned = (late || watch.any_stalled()) && control.pin_module();
+    let hung = run.join(control, pinned);
+    // SAFETY: No requirements.
+    let steal_ns = unsafe { shim::handover_steal_ns() }.saturating_sub(steal);
+    // From here on nobody else looks at the writers.
+    watch.stop();
+    let outcome = run.judge(ns, steal_ns, hung, watch.stalled());
+    run.end(hung != 0);
+    if pinned && hung == 0 {
+        control.unpin_module();
+    }
+    if warm || outcome.failures() != 0 {
+        Ok(Some(outcome))
+    } else if late {
+        pr_err!(
+            "{}: not all of {writers} writers began in {} s\n",
+            lock.name,
+            plan.stall_secs
+        );
+        Err(ETIMEDOUT)
+    } else {
+        Ok(None)
+    }
+}
+
+impl<'a> Run<'a> {
+    /// Makes all there is to a run; the writers do not run yet.
+    fn gather(plan: &'a Plan, lock: &'static Entry, writers: u32, number: u32) -> Result<Self> {
+        let seed = plan.seed.wrapping_add(u64::from(number));
+        let first_ticket = first_ticket(seed, writers);
+        let mut arena = KBox::new(
+            Arena {
+                lock: LockCell::new(),
+                guarded: Guarded::new(first_ticket),
+                course: Course {
+                    phase: Word::new(phase::HOLD),
+                    cs_steps: plan.cs_steps,
+                    ncs_steps: plan.ncs_steps,
+                    checks: plan.checks,
+                    seed,
+                },
+            },
+            GFP_KERNEL,
+        )?;
+        (lock.init)(&mut arena.lock, first_ticket);
+
+        let count = writers as usize;
+        let mut run = Self {
+            plan,
+            lock,
+            arena,
+            writers: KVVec::with_capacity(count, GFP_KERNEL)?,
+            threads: KVVec::with_capacity(count, GFP_KERNEL)?,
+            number,
+            first_ticket,
+        };
+        for id in 1..=writers {
+            run.writers
+                .push(Writer::new(&raw const *run.arena, id), GFP_KERNEL)?;
+        }
+        for writer in run.writers.iter() {
+            // SAFETY: `lock.init` made the lock that `lock.writer` expects. The
+            // writers and the arena stay where they are until the thread has
+            // stopped or `end` has leaked them. `writer` ends with `await_stop`.
+            let thread = unsafe {
+                Thread::create(
+                    lock.writer,
+                    core::ptr::from_ref(writer).cast_mut().cast(),
+                    c"ho_writer",
+                    writer.id,
+                    None,
+                )
+            };
+            match thread {
+                Ok(thread) => run.threads.push(thread, GFP_KERNEL)?,
+                Err(error) => {
+                    pr_err!("no kthread for writer {} of {writers}\n", writer.id);
+                    run.end(false);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(run)
+    }
+
+    /// Has the writers begin together. It waits until all are there, then until every
+    /// usable CPU has an awake writer, or every writer a CPU. The waits are bounded by 5 s
+    /// and 100 ms. A late writer begins late. The watchdog judges it from then on: the
+    /// others, which are held meanwhile, have not stalled.
+    fn muster(&self, control: &impl Control) {
+        let await_all = |due, ms, is: fn(&Writer) -> bool| {
+            let until = shim::now_ns() + ms * MS;
+            while self.count(is) < due && shim::now_ns() < until && !control.stopping() {
+                shim::sleep_ms(1);
+            }
+        };
+        let writers = self.writers.len();
+        await_all(writers, 5000, |writer| writer.here.read());
+        self.enter(phase::MUSTER);
+        // This is a kthread that nobody bound, as the writers are.
+        let cpus = shim::usable_cpus() as usize;
+        await_all(writers.min(cpus), 100, |writer| writer.mustered.read());
+    }
+
+    /// Begins a stage and says when. Nothing of this CPU's comes between the look
+    /// at the clock and the store.
+    ///
+    /// Release, pairs with the acquires that writers wait with. Later stages need no
+    /// order, and their readers have none.
+    fn enter(&self, phase: u32) -> u64 {
+        // SAFETY: Paired with `preempt_enable` below.
+        unsafe { spin::shim::handover_preempt_disable() };
+        let now = shim::now_ns();
+        self.arena.course.phase.store_release(phase);
+        // SAFETY: Paired with `preempt_disable` above.
+        unsafe { spin::shim::handover_preempt_enable() };
+        now
+    }
+
+    /// Waits until every writer has acquired once. False if the watchdog says that
+    /// this did not come about. Where the watchdog is off, false when no writer
+    /// began for `stall_secs`.
+    fn warm_up(&self, watch: &Watch, control: &impl Control) -> bool {
+        let mut patience = Patience::new(self.plan.stall_secs, shim::now_ns());
+        loop {
+            let begun = self.count(|writer| writer.total.read() > 0);
+            if begun == self.writers.len() {
+                return true;
+            }
+            if !goes_on(watch, control)
+                || (patience.is_over(begun, shim::now_ns()) && !watch.is_watching())
+            {
+                return false;
+            }
+            shim::sleep_ms(1);
+        }
+    }
+
+    fn sum(&self, of: impl Fn(&Writer) -> u64) -> u64 {
+        self.writers.iter().map(of).fold(0, u64::wrapping_add)
+    }
+
+    fn count(&self, those: impl Fn(&Writer) -> bool) -> usize {
+        self.writers.iter().filter(|&writer| those(writer)).count()
+    }
+
+    /// Waits for the writers to leave, until none did for longer than `stall_secs`.
+    /// Returns how many hang: then the module, `pinned` before or here, can never be
+    /// unloaded. While it is being unloaded there is no such way out, and this
+    /// waits.
+    fn join(&self, control: &impl Control, pinned: bool) -> u64 {
+        // The watchdog speaks first: it looks four times a second.
+        let patience = || Patience::new(self.plan.stall_secs + 1, shim::now_ns());
+        let mut waiting = patience();
+        loop {
+            // Acquire, pairs with the release of `done` at a writer's end.
+            let left = self.count(|writer| writer.done.load_acquire() != 0);
+            let hung = self.writers.len() - left;
+            if hung == 0 {
+                return 0;
+            }
+            if waiting.is_over(left, shim::now_ns()) {
+                pr_err!(
+                    "{}: {hung} writers hang and cannot be stopped\n",
+                    self.lock.name
+                );
+                if pinned || control.pin_module() {
+                    return hung as u64;
+                }
+                waiting = patience();
+            }
+            shim::sleep_ms(1);
+        }
+    }
+
+    /// The verdict, once all writers are done or given up.
+    fn judge(&self, ns: u64, steal_ns: u64, hung: u64, stalled: u64) -> Outcome {
+        let counted = || self.writers.iter().map(|writer| writer.counted.read());
+        let sum = counted().sum::<u64>();
+        let course = &self.arena.course;
+        let completed = self.arena.guarded.counter.read();
+        Outcome {
+            lock: self.lock,
+            writers: self.writers.len() as u32,
+            run: self.number,
+            ns,
+            acquisitions: sum,
+            min: counted().min().unwrap_or(0),
+            max: counted().max().unwrap_or(0),
+            jain_ppm: jain_ppm(counted(), sum),
+            owner_failures: self.sum(|writer| writer.owner_failures.read()),
+            counter_failures: if self.plan.checks.counter() && hung == 0 {
+                completed.abs_diff(self.sum(|writer| writer.total.read()))
+            } else {
+                0
+            },
+            order_failures: self.sum(|writer| writer.order_failures.read()),
+            progress_failures: stalled,
+            hung,
+            steal_ns,
+            cs_steps: course.cs_steps,
+            ncs_steps: course.ncs_steps,
+            checks: course.checks,
+            duration: self.plan.duration,
+            stall_secs: self.plan.stall_secs,
+            seed: course.seed.wrapping_sub(self.number.into()),
+            nice: self.threads.first().map_or(0, Thread::nice),
+            first_ticket: self.lock.fifo.then_some(self.first_ticket),
+        }
+    }
+
+    /// Gives all back. Leaks it if a writer hangs in it.
+    fn end(self, hung: bool) {
+        if hung {
+            core::mem::forget(self);
+            return;
+        }
+        for thread in self.threads {
+            thread.stop();
+        }
+    }
+}

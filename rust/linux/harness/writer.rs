@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A writer: acquire, work, release, work elsewhere; and the checks in it.
+
+use super::{
+    shim,
+    subject::{LockCell, Subject},
+};
+use crate::{
+    locks::Word as _,
+    measure::{prng::Prng, words::Checks},
+    spin::Word,
+};
+use core::cell::UnsafeCell;
+use kernel::{
+    ffi::{c_int, c_void},
+    prelude::*,
+};
+
+/// The writers' nice value: locktorture's, MAX_NICE. Whoever else wants a CPU gets it.
+pub(crate) const NICE: i32 = 19;
+
+/// A value that one thread writes at a time and others may read: `READ_ONCE()`
+/// and `WRITE_ONCE()`. Under a lock that does not exclude, its writers race:
+/// that is what it is for.
+#[repr(transparent)]
+pub(crate) struct Once<T>(UnsafeCell<T>);
+
+// SAFETY: All accesses are volatile accesses of a machine word.
+unsafe impl<T: Copy + Send> Sync for Once<T> {}
+
+impl<T: Copy> Once<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        const { assert!(size_of::<T>() <= size_of::<usize>()) };
+        Self(UnsafeCell::new(value))
+    }
+
+    #[inline(always)]
+    pub(crate) fn read(&self) -> T {
+        // SAFETY: The cell is valid; a volatile read of a word cannot tear.
+        unsafe { self.0.get().read_volatile() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn write(&self, value: T) {
+        // SAFETY: The cell is valid; a volatile write of a word cannot tear.
+        unsafe { self.0.get().write_volatile(value) };
+    }
+}
+
+/// Keeps the steps before and after on their side of this point.
+#[inline(always)]
+fn here(prng: &mut Prng) {
+    // SAFETY: No instruction.
+    unsafe { core::arch::asm!("/* {0} */", inout(reg) * prng.state(), options(nostack)) };
+}
+
+/// The stages of a run, in their order.
+pub(crate) mod phase {
+    /// Writers are made; those that are there sleep.
+    pub(crate) const HOLD: u32 = 0;
+    /// Writers stand on their CPUs, awake, so that they begin together.
+    pub(crate) const MUSTER: u32 = 1;
+    /// Writers run; not all of them may have begun, nothing counts.
+    pub(crate) const WARM: u32 = 2;
+    /// All writers run; acquisitions count.
+    pub(crate) const MEASURE: u32 = 3;
+    /// Writers leave.
+    pub(crate) const STOP: u32 = 4;
+}
+
+/// What the lock protects.
+#[repr(C, align(128))]
+pub(crate) struct Guarded {
+    /// Who is in the critical section, or 0.
+    owner: Once<u32>,
+    /// The ticket that is to be admitted next.
+    next: Once<u32>,
+    /// Sections completed.
+    pub(crate) counter: Once<u64>,
+}
+
+impl Guarded {
+    /// Before the first section, of which the ticket is `first`.
+    pub(crate) const fn new(first: u32) -> Self {
+        Self {
+            owner: Once::new(0),
+            next: Once::new(first),
+            counter: Once::new(0),
+        }
+    }
+}
+
+/// What writers share: read by all, written by the control thread alone.
+#[repr(C, align(128))]
+pub(crate) struct Course {
+    pub(crate) phase: Word,
+    pub(crate) cs_steps: u32,
+    pub(crate) ncs_steps: u32,
+    pub(crate) checks: Checks,
+    pub(crate) seed: u64,
+}
+
+/// A run's shared state: the lock, what it protects, the course.
+#[repr(C)]
+pub(crate) struct Arena {
+    pub(crate) lock: LockCell,
+    pub(crate) guarded: Guarded,
+    pub(crate) course: Course,
+}
+
+/// A writer's own record, written by it alone.
+#[repr(C, align(128))]
+pub(crate) struct Writer {
+    pub(crate) arena: *const Arena,
+    /// From 1 on. 0 is no writer.
+    pub(crate) id: u32,
+    /// Set once it runs this code, and once it stands awake on a CPU.
+    pub(crate) here: Once<bool>,
+    pub(crate) mustered: Once<bool>,
+    /// Set with release when the last access to the arena is done.
+    pub(crate) done: Word,
+    /// All acquisitions.
+    pub(crate) total: Once<u64>,
+    /// Those that began in the measured time.
+    pub(crate) counted: Once<u64>,
+    /// Sections that found another owner, before or after.
+    pub(crate) owner_failures: Once<u64>,
+    /// Admissions out of order.
+    pub(crate) order_failures: Once<u64>,
+    /// Where the PRNG's last value goes, so that its work cannot be left out.
+    sink: Once<u64>,
+}
+
+// SAFETY: `arena` outlives the writer by the contract of `writer`.
+unsafe impl Send for Writer {}
+// SAFETY: Every field is read-only or a cell that may be shared.
+unsafe impl Sync for Writer {}
+
+impl Writer {
+    pub(crate) fn new(arena: *const Arena, id: u32) -> Self {
+        Self {
+            arena,
+            id,
+            here: Once::new(false),
+            mustered: Once::new(false),
+            done: Word::new(0),
+            total: Once::new(0),
+            counted: Once::new(0),
+            owner_failures: Once::new(0),
+            order_failures: Once::new(0),
+            sink: Once::new(0),
+        }
+    }
+}
+
+#[inline(always)]
+fn bump(count: &Once<u64>) {
+    count.write(count.read().wrapping_add(1));
+}
+
+/// A writer's kthread.
+///
+/// # Safety
+///
+/// `arg` must point to a [`Writer`] whose arena holds a lock of type `S`. Both must
+/// stay until `done` is set.
+pub(crate) unsafe extern "C" fn writer<S: Subject>(arg: *mut c_void) -> c_int {
+    // SAFETY: By this function's contract.
+    let me = unsafe { &*arg.cast::<Writer>() };
+    // SAFETY: By this function's contract.
+    let arena = unsafe { &*me.arena };
+    let course = &arena.course;
+
+    // Not before: a kthread takes a mutex of the kernel's on its way here.
+    // SAFETY: This is a kthread.
+    unsafe { shim::handover_give_way(NICE) };
+    me.here.write(true);
+    while course.phase.load_acquire() == phase::HOLD {
+        shim::sleep_ms(1);
+    }
+    // Acquire as above, pairs with the release in `Run::enter`.
+    while course.phase.load_acquire() == phase::MUSTER {
+        me.mustered.write(true);
+        core::hint::spin_loop();
+        // SAFETY: No lock is held.
+        unsafe { shim::handover_cond_resched() };
+    }
+    let mut prng = laps::<S>(me, arena);
+    me.sink.write(*prng.state());
+    // Release, pairs with the acquire in `Run::join`: what this thread
+    // counted is seen with it.
+    me.done.store_release(1);
+    // SAFETY: This is a kthread.
+    unsafe { shim::await_stop() };
+    0
+}
+
+/// The measured loop. It is a function of its own, so that a disassembly shows it. All
+/// locks' loops are in one page, which `shim.c` opens. Under emulation a loop that
+/// straddles two pages costs a quarter more.
+#[inline(never)]
+#[link_section = ".text.handover_laps"]
+fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
+    let Course {
+        cs_steps,
+        ncs_steps,
+        checks,
+        seed,
+        ..
+    } = arena.course;
+    let lock = arena.lock.state::<S>();
+    let guarded = &arena.guarded;
+    let mut prng = Prng::new(seed ^ (u64::from(me.id) << 32));
+    let mut total = 0u64;
+
+    loop {
+        let phase = arena.course.phase.load_relaxed();
+        if phase == phase::STOP {
+            return prng;
+        }
+
+        // SAFETY: The arena's lock is of type `S` by `writer`'s contract.
+        let ticket = unsafe { S::lock(lock) };
+        let before = guarded.counter.read();
+        if checks.owner() {
+            if guarded.owner.read() != 0 {
+                bump(&me.owner_failures);
+            }
+            guarded.owner.write(me.id);
+        }
+        if checks.order() {
+            // Read and written under every lock, so that all do the same work.
+            let next = guarded.next.read();
+            if S::FIFO && next != ticket {
+                bump(&me.order_failures);
+            }
+            guarded.next.write(ticket.wrapping_add(1));
+        }
+        here(&mut prng);
+        prng.steps(cs_steps);
+        here(&mut prng);
+        if checks.owner() {
+            if guarded.owner.read() != me.id {
+                bump(&me.owner_failures);
+            }
+            guarded.owner.write(0);
+        }
+        guarded.counter.write(before.wrapping_add(1));
+        // SAFETY: Locked above.
+        unsafe { S::unlock(lock, ticket) };
+
+        total = total.wrapping_add(1);
+        me.total.write(total);
+        if phase == phase::MEASURE {
+            bump(&me.counted);
+        }
+        let steps = prng.below(ncs_steps);
+        prng.steps(steps);
+        if total % 64 == 0 {
+            // SAFETY: No lock is held.
+            unsafe { shim::handover_cond_resched() };
+        }
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! KUnit suites, one for each lock. They use the locks as a driver would:
+//! [`TicketLock`](crate::spin::TicketLock) and [`TwaLock`](crate::spin::TwaLock), made by
+//! `new_ticket_lock!` and `new_twa_lock!`, held by guards.
+//!
+//! An assertion ends its thread where it stands and drops nothing. In a thread other than
+//! the test's it only prints. So a case keeps what it sees, joins its threads and drops
+//! its guards, and then judges.
+//!
+//! Waiters spin with preemption off. Each thread has a CPU of its own, and a
+//! case that needs four CPUs fails where there are fewer. What waits for another
+//! thread's step, other than by a lock, gives up in the end. Only the muster waits
+//! as long as it takes: members that were started come.
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod.rs` | the suites |
+//! | `course.rs` | what contenders do, for every lock |
+//! | `run.rs` | what a run computes |
+//! | `tally.rs` | a world that counts its words' steps |
+//! | `team.rs` | kthreads that begin together and are joined |
+
+mod course;
+mod run;
+mod tally;
+mod team;
+
+use kernel::macros::kunit_tests;
+
+/// Cases with kthreads that have begun: what runs beside them, they disturb.
+pub(crate) fn cases() -> u32 {
+    team::teams()
+}
+
+/// The suite `$suite` for the lock that `$new` makes: what every lock must do, and
+/// `$more` cases of its own.
+macro_rules! suite {
+    ($suite:ident, $new:ident, { $($more:tt)* }) => {
+        #[kunit_tests($suite)]
+        mod $suite {
+            use super::{course, team::cpus};
+            use crate::spin::$new;
+            use kernel::prelude::*;
+
+            #[test]
+            fn exclusion() -> Result {
+                let lock = KBox::pin_init($new!(0), GFP_KERNEL)?;
+                let overlaps = course::exclude(&lock, cpus())?;
+                assert_eq!(overlaps, 0);
+                assert_eq!(*lock.lock(), cpus() * course::LAPS);
+                Ok(())
+            }
+
+            #[test]
+            fn try_lock_free() -> Result {
+                let lock = KBox::pin_init($new!(7), GFP_KERNEL)?;
+                // Each guard is dropped at once.
+                let first = lock.try_lock().map(|guard| *guard);
+                let second = lock.try_lock().map(|guard| *guard);
+                assert_eq!(first, Some(7));
+                assert_eq!(second, Some(7));
+                Ok(())
+            }
+
+            #[test]
+            fn try_lock_held() -> Result {
+                let lock = KBox::pin_init($new!(()), GFP_KERNEL)?;
+                let guard = lock.lock();
+                let held = lock.try_lock().is_some();
+                drop(guard);
+                let free = lock.try_lock().is_some();
+                assert!(!held);
+                assert!(free);
+                Ok(())
+            }
+
+            #[test]
+            fn try_lock_against_order() -> Result {
+                let first = KBox::pin_init($new!((), "kunit_first"), GFP_KERNEL)?;
+                let second = KBox::pin_init($new!((), "kunit_second"), GFP_KERNEL)?;
+                {
+                    let _first = first.lock();
+                    let _second = second.lock();
+                }
+                // A lock that is only tried is not waited for. Lockdep has to stay silent.
+                let guard = second.lock();
+                let got = first.try_lock().is_some();
+                drop(guard);
+                assert!(got);
+                Ok(())
+            }
+
+            #[test]
+            fn try_lock_contended() -> Result {
+                let lock = KBox::pin_init($new!(()), GFP_KERNEL)?;
+                assert!(cpus() >= 3);
+                assert!(!course::try_beside_a_waiter(&lock)?);
+                Ok(())
+            }
+
+            #[test]
+            fn try_lock_exclusion() -> Result {
+                let lock = KBox::pin_init($new!(0), GFP_KERNEL)?;
+                let tried = course::exclude_by_try(&lock, cpus())?;
+                let sum = lock.try_lock().map(|guard| *guard);
+                assert_eq!(tried.overlaps, 0);
+                assert!(tried.got > cpus());
+                assert_eq!(sum, Some(tried.got));
+                Ok(())
+            }
+
+            #[test]
+            fn guard_drop() -> Result {
+                let lock = KBox::pin_init($new!(1), GFP_KERNEL)?;
+                {
+                    let mut guard = lock.lock();
+                    *guard += 1;
+                }
+                // Allowed again: preemption is on. If it is not, the console says so.
+                course::sleep();
+                let seen = lock.try_lock().map(|guard| *guard);
+                assert_eq!(seen, Some(2));
+                Ok(())
+            }
+
+            #[test]
+            fn fifo() -> Result {
+                let lock = KBox::pin_init($new!(course::Order::new()), GFP_KERNEL)?;
+                assert!(cpus() >= 4);
+                course::queue_up(&lock)?;
+                assert_eq!(lock.lock().ids(), [0, 1, 2, 3]);
+                Ok(())
+            }
+
+            #[test]
+            fn wrap() -> Result {
+                let lock = KBox::pin_init($new!(course::Order::new()), GFP_KERNEL)?;
+                assert!(cpus() >= 4);
+                // Four tickets, two on each side of the wrap.
+                course::first_ticket(&lock, u32::MAX - 1);
+                course::queue_up(&lock)?;
+                assert_eq!(lock.lock().ids(), [0, 1, 2, 3]);
+                Ok(())
+            }
+
+            #[test]
+            fn four_contenders() -> Result {
+                let lock = KBox::pin_init($new!(0), GFP_KERNEL)?;
+                assert!(cpus() >= 4);
+                // Nobody leaves before the other three wait.
+                course::crowd(&lock)?;
+                assert_eq!(*lock.lock(), 4 * course::CROWD_LAPS);
+                Ok(())
+            }
+
+            $($more)*
+        }
+    };
+}
+
+suite!(handover_ticket, new_ticket_lock, {});
+
+suite!(handover_twa, new_twa_lock, {
+    #[test]
+    fn long_term_waiting() -> Result {
+        assert!(cpus() >= 4);
+        let seen = crate::kunit::tally::three_wait()?;
+        // While the owner stayed, one waited for its grant and two on the slot,
+        // and nobody was notified.
+        assert_eq!(seen.held.on_grant, 1);
+        assert_eq!(seen.held.on_slot, 2);
+        assert_eq!(seen.held.notified, 0);
+        // In the end every waiter came to wait for its grant, and each of the
+        // four releases notified.
+        assert_eq!(seen.end.on_grant, 3);
+        assert!(seen.end.on_slot >= 2);
+        assert_eq!(seen.end.notified, 4);
+        Ok(())
+    }
+});

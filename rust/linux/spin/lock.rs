@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Ticket and TWA spinlocks as `kernel::sync` locks.
+
+use super::{
+    shim,
+    word::{KernelTicket, KernelTwa, Linux, Word},
+};
+use crate::locks::RawLock;
+use core::marker::PhantomData;
+use kernel::{
+    ffi::c_char,
+    sync::lock::{Backend, Guard, Lock},
+};
+
+/// Creates a [`TicketLock`] initialiser with the given name and a new lock
+/// class, as `new_spinlock!` does.
+#[macro_export]
+macro_rules! new_ticket_lock {
+    ($inner:expr $(, $name:literal)? $(,)?) => {
+        $crate::spin::TicketLock::new(
+            $inner, ::kernel::optional_name!($($name)?), ::kernel::static_lock_class!())
+    };
+}
+pub use new_ticket_lock;
+
+/// Creates a [`TwaLock`] initialiser with the given name and a new lock class,
+/// as `new_spinlock!` does.
+#[macro_export]
+macro_rules! new_twa_lock {
+    ($inner:expr $(, $name:literal)? $(,)?) => {
+        $crate::spin::TwaLock::new(
+            $inner, ::kernel::optional_name!($($name)?), ::kernel::static_lock_class!())
+    };
+}
+pub use new_twa_lock;
+
+/// A classic ticket spinlock.
+///
+/// Promises exclusion and FIFO admission. Costs what
+/// [`Ticket`](crate::locks::Ticket) says, and preemption off and on.
+///
+/// A lock of `raw_spinlock_t`'s kind, for lockdep too. It may be taken where a
+/// `SpinLock` may. It spins also under PREEMPT_RT, where a `SpinLock` may sleep.
+/// An owner therefore takes no `SpinLock`, and waits for no `CondVar`.
+///
+/// The lock masks no interrupts. An interrupt handler must not take a lock that
+/// its CPU may hold or wait for.
+///
+/// Orders what the owners do: later owners see all of a section. To other threads
+/// it promises less than `spin_lock()`: there is no `smp_mb__after_spinlock()`.
+/// Third parties may see a release and a later acquire of another lock out of
+/// order. On x86 the `lock xadd` is a full barrier.
+///
+/// # Examples
+///
+/// ```
+/// let taken = KBox::pin_init(new_ticket_lock!(0, "taken"), GFP_KERNEL)?;
+/// *taken.lock() += 1;
+/// // Whoever may not wait tries.
+/// if let Some(mut taken) = taken.try_lock() {
+///     *taken += 1;
+/// }
+/// ```
+pub type TicketLock<T> = Lock<T, TicketBackend>;
+
+/// A TWA spinlock: a ticket lock whose long-term waiters wait elsewhere.
+///
+/// Promises exclusion and FIFO admission. Costs what [`Twa`](crate::locks::Twa)
+/// says, and preemption off and on. May be taken where a [`TicketLock`] may.
+///
+/// # Examples
+///
+/// A lock in a structure. `rust/linux/sample` is the whole module, also with one in a `static`.
+///
+/// ```
+/// #[pin_data]
+/// struct Queue {
+///     #[pin]
+///     jobs: TwaLock<KVec<u32>>,
+/// }
+///
+/// let jobs = new_twa_lock!(KVec::new(), "Queue::jobs");
+/// let queue = KBox::pin_init(pin_init!(Queue { jobs <- jobs }), GFP_KERNEL)?;
+/// let job = queue.jobs.lock().pop();
+/// ```
+pub type TwaLock<T> = Lock<T, TwaBackend>;
+
+/// A guard of a [`TicketLock`].
+pub type TicketLockGuard<'a, T> = Guard<'a, T, TicketBackend>;
+
+/// A guard of a [`TwaLock`].
+pub type TwaLockGuard<'a, T> = Guard<'a, T, TwaBackend>;
+
+/// The backend of [`TicketLock`].
+pub type TicketBackend = SpinBackend<KernelTicket>;
+
+/// The backend of [`TwaLock`].
+pub type TwaBackend = SpinBackend<KernelTwa>;
+
+/// A lock of [`crate::locks`] that excludes, over the kernel's words.
+///
+/// # Safety
+///
+/// [`RawLock::EXCLUDES`] must hold for the type.
+pub unsafe trait SpinRaw: RawLock<Linux> + Send + Sync {
+    /// A free lock that gives out `first` as its first ticket.
+    fn free(first: u32) -> Self;
+}
+
+// SAFETY: A ticket lock excludes.
+unsafe impl SpinRaw for KernelTicket {
+    #[inline]
+    fn free(first: u32) -> Self {
+        Self::new(Word::new(first), Word::new(first))
+    }
+}
+
+// SAFETY: TWA excludes.
+unsafe impl SpinRaw for KernelTwa {
+    #[inline]
+    fn free(first: u32) -> Self {
+        Self::new(Word::new(first), Word::new(first))
+    }
+}
+
+/// A lock's words, and its lockdep map where the kernel has lockdep.
+#[repr(C)]
+pub struct SpinState<R> {
+    raw: R,
+    #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+    dep_map: kernel::types::Opaque<kernel::bindings::lockdep_map>,
+}
+
+/// The backend of a spinlock made of `R`. Preemption is off from before the
+/// ticket is taken until after the last step of the release. Lockdep is told what
+/// `spin_lock()` tells it, without LOCK_STAT's contention events.
+pub struct SpinBackend<R>(PhantomData<R>);
+
+impl<R> SpinBackend<R> {
+    /// Tells lockdep that the lock is about to be acquired.
+    #[inline(always)]
+    fn dep_acquire(_state: &SpinState<R>, _is_try: bool) {
+        #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+        // SAFETY: `init` has initialised the map.
+        unsafe {
+            shim::handover_lockdep_acquire(_state.dep_map.get(), _is_try)
+        }
+    }
+
+    /// Tells lockdep that the lock is about to be released.
+    #[inline(always)]
+    fn dep_release(_state: &SpinState<R>) {
+        #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+        // SAFETY: `init` has initialised the map.
+        unsafe {
+            shim::handover_lockdep_release(_state.dep_map.get())
+        }
+    }
+}
+
+impl<R: SpinRaw> SpinBackend<R> {
+    /// Makes a free lock whose first ticket is `first`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Backend::init`]'s.
+    #[inline]
+    pub unsafe fn init_from(
+        ptr: *mut SpinState<R>,
+        first: u32,
+        _name: *const c_char,
+        _key: *mut kernel::bindings::lock_class_key,
+    ) {
+        // SAFETY: `ptr` is valid for writes by this function's contract.
+        unsafe { (&raw mut (*ptr).raw).write(R::free(first)) };
+        #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+        // SAFETY: `ptr` is valid for writes, `name` and `key` stay valid, by this
+        // function's contract.
+        unsafe {
+            shim::handover_lockdep_init((&raw mut (*ptr).dep_map).cast(), _name, _key)
+        };
+    }
+}
+
+// SAFETY: `R` excludes between `lock` and `unlock` by `SpinRaw`'s contract, and
+// its ticket goes from one to the other in the guard's state. `relock` uses the
+// default implementation, which calls `lock`.
+unsafe impl<R: SpinRaw> Backend for SpinBackend<R> {
+    type State = SpinState<R>;
+    /// The owner's ticket.
+    type GuardState = u32;
+
+    #[inline]
+    unsafe fn init(
+        ptr: *mut Self::State,
+        name: *const c_char,
+        key: *mut kernel::bindings::lock_class_key,
+    ) {
+        // SAFETY: By this function's contract.
+        unsafe { Self::init_from(ptr, 0, name, key) };
+    }
+
+    #[inline(always)]
+    unsafe fn lock(ptr: *mut Self::State) -> u32 {
+        // SAFETY: `ptr` points to an initialised state, by this function's
+        // contract. `Lock` keeps it in an `Opaque`, and whatever changes in it is
+        // a cell: shared references are all that there ever are to it.
+        let state = unsafe { &*ptr };
+        // SAFETY: Paired with `preempt_enable` in `unlock`.
+        unsafe { shim::handover_preempt_disable() };
+        Self::dep_acquire(state, false);
+        state.raw.lock(&Linux)
+    }
+
+    #[inline(always)]
+    unsafe fn try_lock(ptr: *mut Self::State) -> Option<u32> {
+        // SAFETY: As in `lock`.
+        let state = unsafe { &*ptr };
+        // SAFETY: Paired with `preempt_enable` below, or in `unlock`.
+        unsafe { shim::handover_preempt_disable() };
+        let ticket = state.raw.try_lock(&Linux);
+        if ticket.is_some() {
+            Self::dep_acquire(state, true);
+        } else {
+            // SAFETY: Paired with `preempt_disable` above.
+            unsafe { shim::handover_preempt_enable() };
+        }
+        ticket
+    }
+
+    #[inline(always)]
+    unsafe fn unlock(ptr: *mut Self::State, ticket: &u32) {
+        // SAFETY: As in `lock`.
+        let state = unsafe { &*ptr };
+        Self::dep_release(state);
+        state.raw.unlock(&Linux, *ticket);
+        // SAFETY: Paired with `preempt_disable` in `lock` or `try_lock`.
+        unsafe { shim::handover_preempt_enable() };
+    }
+
+    #[inline(always)]
+    unsafe fn assert_is_held(_ptr: *mut Self::State) {
+        #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+        // SAFETY: `init` has initialised the map, by this function's contract.
+        unsafe {
+            shim::handover_lockdep_assert_held((*_ptr).dep_map.get())
+        }
+    }
+}

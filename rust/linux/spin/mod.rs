@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Ticket and TWA spinlocks for a kernel module.
+//!
+//! This folder and `rust/locks` are all that another module copies. They expect
+//! to be `crate::spin` and `crate::locks`, and `shim.o` to be linked. The macros are in scope
+//! at the crate's root; elsewhere they are taken from here.
+//!
+//! | file | what |
+//! |---|---|
+//! | `word.rs` | the 32-bit cell, the waiting array |
+//! | `lock.rs` | [`TicketLock`], [`TwaLock`]: `Backend`s with preemption and lockdep |
+//! | `global.rs` | the same in a `static` |
+//! | `shim.c`, `shim.rs` | what Rust cannot reach, and its declarations |
+
+mod global;
+mod lock;
+pub(crate) mod shim;
+mod word;
+
+pub use self::global::global_spin_lock;
+pub use self::lock::{
+    new_ticket_lock, new_twa_lock, SpinBackend, SpinRaw, SpinState, TicketBackend, TicketLock,
+    TicketLockGuard, TwaBackend, TwaLock, TwaLockGuard,
+};
+pub use self::word::{KernelTicket, KernelTwa, Linux, Word};

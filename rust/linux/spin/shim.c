@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the locks cannot reach from Rust in this kernel: preemption and lockdep
+ * maps. No decisions here; shim.rs declares it all.
+ */
+#include <linux/lockdep.h>
+#include <linux/preempt.h>
+
+#include "shim.h"
+
+/* Where the two functions lie. A harness that measures them says so itself. */
+#ifndef HANDOVER_HOT
+#define HANDOVER_FIRST
+#define HANDOVER_HOT
+#endif
+
+/* On the locks' path: one call each, as _raw_spin_lock and _raw_spin_unlock. */
+HANDOVER_HOT HANDOVER_FIRST void handover_preempt_disable(void)
+{
+	preempt_disable();
+}
+
+HANDOVER_HOT void handover_preempt_enable(void)
+{
+	preempt_enable();
+}
+
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+void handover_lockdep_init(struct lockdep_map *map, const char *name, struct lock_class_key *key)
+{
+	/* Not in use: the storage is the caller's, fresh. */
+	lockdep_init_map_wait(map, name, key, 0, LD_WAIT_SPIN);
+}
+
+void handover_lockdep_acquire(struct lockdep_map *map, bool is_try)
+{
+	spin_acquire(map, 0, is_try, _RET_IP_);
+}
+
+void handover_lockdep_release(struct lockdep_map *map)
+{
+	spin_release(map, _RET_IP_);
+}
+
+void handover_lockdep_assert_held(struct lockdep_map *map)
+{
+	WARN_ON(debug_locks && lock_is_held(map) == LOCK_STATE_NOT_HELD);
+}
+#endif

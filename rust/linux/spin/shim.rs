@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Declarations of `shim.c`.
+
+#[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+use kernel::{
+    bindings::{lock_class_key, lockdep_map},
+    ffi::c_char,
+};
+
+extern "C" {
+    pub(crate) fn handover_preempt_disable();
+    pub(crate) fn handover_preempt_enable();
+    #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+    pub(crate) fn handover_lockdep_init(
+        map: *mut lockdep_map,
+        name: *const c_char,
+        key: *mut lock_class_key,
+    );
+    #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+    pub(crate) fn handover_lockdep_acquire(map: *mut lockdep_map, is_try: bool);
+    #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+    pub(crate) fn handover_lockdep_release(map: *mut lockdep_map);
+    #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
+    pub(crate) fn handover_lockdep_assert_held(map: *mut lockdep_map);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! The world that blocks.
+
+use std::sync::{Mutex, PoisonError};
+
+use handover_locks::Word;
+use loom::{
+    sync::atomic::{
+        AtomicU32,
+        Ordering::{self, Acquire, Relaxed, Release},
+    },
+    thread::{self, Thread},
+};
+
+/// A word whose waiters park until somebody writes it.
+///
+/// A waiter that nobody wakes leaves loom without a thread to run, which it
+/// reports as a deadlock: a lost wake-up is found in the first execution that
+/// has one. Searches are shorter, too, since no two executions differ only in
+/// how often a waiter looks.
+///
+/// loom orders what follows an unpark after what precedes it, so a hand-over to
+/// a waiter that parked synchronises whatever the lock's orderings are. A
+/// waiter that did not park gets nothing of that.
+///
+/// # Invariants
+///
+/// - `latest` is the value last written to `value`: both change with no
+///   scheduling point of loom's in between.
+/// - A thread in `parked` is parked, or will be before another thread runs.
+pub(crate) struct Cell {
+    value: AtomicU32,
+    // The mutex is std's: loom does not see it, so it orders nothing. loom runs
+    // one thread at a time and nobody holds it across a scheduling point.
+    waiting: Mutex<Waiting>,
+}
+
+struct Waiting {
+    latest: u32,
+    parked: Vec<Thread>,
+}
+
+impl Cell {
+    fn with_waiting<R>(&self, f: impl FnOnce(&mut Waiting) -> R) -> R {
+        f(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// To be called after a write of `value`, before anything else.
+    fn written(&self, value: u32) {
+        // INVARIANT: an unpark is no scheduling point, nor was anything since
+        // the write.
+        self.with_waiting(|waiting| {
+            waiting.latest = value;
+            waiting.parked.drain(..).for_each(|thread| thread.unpark());
+        });
+    }
+
+    fn fetch_inc(&self, ordering: Ordering) -> u32 {
+        let old = self.value.fetch_add(1, ordering);
+        self.written(old.wrapping_add(1));
+        old
+    }
+}
+
+impl super::Cell for Cell {
+    fn new(value: u32) -> Self {
+        // INVARIANT: nothing was written to `value` since, and nobody waits.
+        Self {
+            value: AtomicU32::new(value),
+            waiting: Mutex::new(Waiting {
+                latest: value,
+                parked: Vec::new(),
+            }),
+        }
+    }
+}
+
+impl Word for Cell {
+    fn load_relaxed(&self) -> u32 {
+        self.value.load(Relaxed)
+    }
+
+    fn load_acquire(&self) -> u32 {
+        self.value.load(Acquire)
+    }
+
+    fn store_release(&self, value: u32) {
+        self.value.store(value, Release);
+        self.written(value);
+    }
+
+    fn fetch_inc_relaxed(&self) -> u32 {
+        self.fetch_inc(Relaxed)
+    }
+
+    fn inc_release(&self) {
+        self.fetch_inc(Release);
+    }
+
+    fn cmpxchg_relaxed(&self, old: u32, new: u32) -> bool {
+        let result = self.value.compare_exchange(old, new, Relaxed, Relaxed);
+        if result.is_ok() {
+            self.written(new);
+        }
+        result.is_ok()
+    }
+
+    fn wait_acquire(&self, mut done: impl FnMut(u32) -> bool) -> u32 {
+        loop {
+            let value = self.value.load(Acquire);
+            if done(value) {
+                return value;
+            }
+            if self.with_waiting(|waiting| done(waiting.latest)) {
+                // The value loaded was stale, and a write that has happened
+                // wakes nobody: look again.
+                thread::yield_now();
+            } else {
+                // INVARIANT: no scheduling point lies between the two.
+                self.with_waiting(|waiting| waiting.parked.push(thread::current()));
+                thread::park();
+            }
+        }
+    }
+}

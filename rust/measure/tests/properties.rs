@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! Each result is computed once more, by other means: wider numbers, floats, whole
+//! histories instead of running counts.
+
+use std::fmt::Write as _;
+
+use handover_measure::order;
+use handover_measure::prng::{first_ticket, Prng};
+use handover_measure::statistics::{
+    hundredths, insertion_sort, is_unfair, jain_ppm, median, per_second, rounded, worst_spread,
+};
+use handover_measure::text::{Fixed, Hundredths, Millionths, Thousandths};
+use handover_measure::verdict::{is_cut, End, Failure, Verdict};
+use handover_measure::watch::{ticks_needed, Mark, Patience, Together};
+use handover_measure::words::{number, resolve, small, writers, Checks};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn a_rate_is_the_quotient(count in 0u64..1 << 44, ns in 0u64..1 << 50) {
+        let micros = u128::from(ns / 1000);
+        let due = (u128::from(count) * 1_000_000).checked_div(micros).unwrap_or(0);
+        prop_assert_eq!(u128::from(per_second(count, ns)), due);
+    }
+
+    #[test]
+    fn a_quotient_is_rounded_half_up(a in 0u64..1 << 56, b in 0u64..1 << 56) {
+        let of = |a: u128| (b != 0).then(|| (2 * a + u128::from(b & !1)) / (2 * u128::from(b)));
+        prop_assert_eq!(rounded(a, b).map(u128::from), of(u128::from(a)));
+        prop_assert_eq!(hundredths(a, b).map(u128::from), of(u128::from(a) * 100));
+    }
+
+    #[test]
+    fn sorted_is_sorted(mut values in vec(any::<u64>(), 0..40)) {
+        let mut due = values.clone();
+        due.sort_unstable();
+        insertion_sort(&mut values);
+        prop_assert_eq!(values, due);
+    }
+
+    #[test]
+    fn the_median_is_in_the_middle(mut values in vec(any::<u64>(), 0..20)) {
+        values.sort_unstable();
+        let due = match values.len() {
+            0 => None,
+            n if n % 2 == 1 => Some(u128::from(values[n / 2])),
+            n => Some((u128::from(values[n / 2 - 1]) + u128::from(values[n / 2])) / 2),
+        };
+        prop_assert_eq!(median(&values).map(u128::from), due);
+    }
+
+    #[test]
+    fn the_worst_run_counts(runs in vec((0u64..1 << 40, 0u64..100), 0..9)) {
+        let each: Vec<Option<u64>> = runs.iter().map(|&(most, least)| hundredths(most, least)).collect();
+        let due = if each.contains(&None) { None } else { Some(each.iter().flatten().copied().max().unwrap_or(0)) };
+        prop_assert_eq!(worst_spread(runs.into_iter()), due);
+    }
+
+    #[test]
+    fn unfair_is_over_twice(least in 0u64..1000, most in 0u64..4000) {
+        prop_assert_eq!(is_unfair(least, most), most > 2 * least + 1);
+    }
+
+    /// Jain's formula in floats, from a few acquisitions to more than a year's.
+    #[test]
+    fn jain_is_the_formula(counts in vec(0u64..1 << 20, 1..64), shift in 0u32..38) {
+        let counts: Vec<u64> = counts.into_iter().map(|count| count << shift).collect();
+        let sum: u64 = counts.iter().sum();
+        let seen = jain_ppm(counts.iter().copied(), sum) as f64;
+        if sum == 0 {
+            prop_assert_eq!(seen, 0.0);
+        } else {
+            let (n, total) = (counts.len() as f64, sum as f64);
+            let squares: f64 = counts.iter().map(|&x| x as f64 * x as f64).sum();
+            let due = 1e6 * total * total / (n * squares);
+            // A share is off by half a unit of 2^-20 at most.
+            prop_assert!((seen - due).abs() <= 2.0 * n + 2.0, "{seen} for {due}");
+        }
+    }
+
+    /// Between what shares make that are all half a unit too large, and half a unit too small.
+    #[test]
+    fn jain_rounds_its_shares(counts in vec(0u64..1 << 30, 1..64)) {
+        let sum: u64 = counts.iter().sum();
+        let of = |off: f64| {
+            let share = |&count: &u64| (count as f64 * f64::from(1 << 20) / sum as f64 + off).max(0.0);
+            let squares: f64 = counts.iter().map(share).map(|share| share * share).sum();
+            (1e6 * f64::from(1 << 20) * f64::from(1 << 20) / (counts.len() as f64 * squares)).min(1e6)
+        };
+        if sum > 0 {
+            let seen = jain_ppm(counts.iter().copied(), sum) as f64;
+            let (least, most) = (of(0.51) - 1.0, of(-0.51));
+            prop_assert!(least <= seen && seen <= most, "{seen} is not in {least}..={most}");
+        }
+    }
+
+    /// Whatever the numbers, also such as no run has: an index is none above 1, a tick of no
+    /// time makes no second.
+    #[test]
+    fn no_number_is_too_much(
+        counts in vec(prop_oneof![any::<u64>(), Just(u64::MAX)], 0..70),
+        sum in prop_oneof![any::<u64>(), 0u64..4, Just(u64::MAX)],
+        seconds in any::<u32>(),
+        tick_ms in prop_oneof![any::<u32>(), 0u32..3],
+    ) {
+        prop_assert!(jain_ppm(counts.into_iter(), sum) <= 1_000_000);
+        let due = u64::from(seconds) * 1000u64.checked_div(tick_ms.into()).unwrap_or(0);
+        prop_assert_eq!(u64::from(ticks_needed(seconds, tick_ms)), due.min(u32::MAX.into()));
+    }
+
+    #[test]
+    fn what_is_written_is_read_again(value in any::<u64>(), width in 0usize..30) {
+        let back = |text: String, digits: usize| {
+            let (whole, part) = text.split_once('.').unwrap();
+            assert_eq!(part.len(), digits);
+            whole.parse::<u128>().unwrap() * 10u128.pow(digits as u32) + part.parse::<u128>().unwrap()
+        };
+        let due = u128::from(value);
+        prop_assert_eq!(back(Millionths(value).to_string(), 6), due);
+        prop_assert_eq!(back(Thousandths(value).to_string(), 3), due);
+        let text = Hundredths(Some(value)).to_string();
+        prop_assert_eq!(format!("{:>width$}", Hundredths(Some(value))), format!("{text:>width$}"));
+        prop_assert_eq!(format!("{:>width$}", Hundredths(None)), format!("{:>width$}", "-"));
+        prop_assert_eq!(back(text, 2), due);
+    }
+
+    #[test]
+    fn a_short_text_takes_what_fits(pieces in vec("[a-zé]{0,5}", 0..8)) {
+        let (mut text, mut due) = (Fixed::<12>::new(), String::new());
+        for piece in pieces {
+            let fits = due.len() + piece.len() <= 12;
+            prop_assert_eq!(text.write_str(&piece).is_ok(), fits);
+            if fits {
+                due += &piece;
+            }
+            prop_assert_eq!(text.as_str(), &due);
+        }
+    }
+
+    #[test]
+    fn turns_go_round(first in any::<usize>(), count in 0usize..12) {
+        let seen: Vec<usize> = order::from(first, count).collect();
+        let mut due: Vec<usize> = (0..count).collect();
+        if count > 0 {
+            due.rotate_left(first % count);
+        }
+        prop_assert_eq!(seen, due);
+    }
+
+    #[test]
+    fn a_sweep_doubles(most in 0u32..5000, room in 1usize..16) {
+        let mut points = [0; 16];
+        let filled = order::sweep(&mut points[..room], most);
+        let most = most.max(1);
+        let mut due: Vec<i32> = (0..13).map(|power| 1 << power).filter(|&it| it < most as i32).collect();
+        due.push(most as i32);
+        due.truncate(room);
+        prop_assert_eq!(&points[..filled], &due[..]);
+        prop_assert!(points[filled..].iter().all(|&point| point == 0));
+    }
+
+    #[test]
+    fn a_number_is_within_its_range(value in -2000i64..2000, low in -1000i64..1000, more in 0i64..1000) {
+        let high = low + more;
+        let due = (low..=high).contains(&value).then_some(value);
+        prop_assert_eq!(number(&value.to_string(), low, high), due);
+        prop_assert_eq!(number(&format!("{value}x"), low, high), None);
+        let (low, high) = (low.unsigned_abs() as u32, low.unsigned_abs() as u32 + more as u32);
+        let due = u32::try_from(value).ok().filter(|it| (low..=high).contains(it));
+        prop_assert_eq!(small(&value.to_string(), low, high), due);
+    }
+
+    #[test]
+    fn numbers_of_writers_are_listed(list in vec(-3i64..1030, 1..19)) {
+        let text: Vec<String> = list.iter().map(i64::to_string).collect();
+        let mut points = [0i32; 16];
+        let allowed = list.len() <= 16 && list.iter().all(|&it| it == -1 || (1..=1024).contains(&it));
+        let seen = writers(&text.join(","), &mut points, 1024);
+        prop_assert_eq!(seen, allowed.then_some(list.len()));
+        if allowed {
+            prop_assert!(list.iter().zip(points).all(|(&due, point)| due == i64::from(point)));
+        }
+    }
+
+    #[test]
+    fn each_number_of_writers_is_there_once(list in vec(prop_oneof![Just(-1), 1i32..20], 0..8), twice in 1u32..20) {
+        let mut points = list.clone();
+        let meant: Vec<i32> = list.iter().map(|&it| if it < 0 { twice as i32 } else { it }).collect();
+        let first = (0..meant.len()).find(|&at| meant[..at].contains(&meant[at]));
+        match resolve(&mut points, twice) {
+            Ok(()) => prop_assert!(first.is_none() && points == meant),
+            Err(number) => prop_assert_eq!(Some(number), first.map(|at| meant[at])),
+        }
+    }
+
+    #[test]
+    fn checks_are_read_as_they_are_written(on in vec(any::<bool>(), 4)) {
+        let names = ["owner", "counter", "order", "progress"];
+        let chosen: Vec<&str> = names.into_iter().zip(&on).filter(|(_, &on)| on).map(|(name, _)| name).collect();
+        let text = if chosen.is_empty() { "none".to_owned() } else { chosen.join(",") };
+        let checks = Checks::parse(&text).unwrap();
+        prop_assert_eq!(vec![checks.owner(), checks.counter(), checks.order(), checks.progress()], on);
+        prop_assert_eq!(checks.names(",").to_string(), text.clone());
+        prop_assert_eq!(checks.names("+").to_string(), text.replace(',', "+"));
+    }
+
+    #[test]
+    fn a_check_may_be_named_twice(named in vec(0usize..4, 1..9)) {
+        let names = ["owner", "counter", "order", "progress"];
+        let once: Vec<&str> = (0..4).filter(|at| named.contains(at)).map(|at| names[at]).collect();
+        let text = named.into_iter().map(|at| names[at]).collect::<Vec<_>>().join(",");
+        prop_assert_eq!(Checks::parse(&text).unwrap().names(",").to_string(), once.join(","));
+    }
+
+    /// Bit by bit: each is the sum of itself and of the one that lies so far below, or above.
+    #[test]
+    fn a_step_shifts_by_13_7_and_17(state in any::<u64>()) {
+        let mut bits: Vec<bool> = (0..64).map(|at| (state >> at) & 1 == 1).collect();
+        for shift in [13isize, -7, 17] {
+            let was = bits.clone();
+            for (at, bit) in (0isize..).zip(&mut bits) {
+                *bit ^= usize::try_from(at - shift).is_ok_and(|from| was.get(from) == Some(&true));
+            }
+        }
+        let mut prng = Prng::new(0);
+        *prng.state() = state;
+        let due = bits.iter().rev().fold(0, |all, &bit| (all << 1) | u64::from(bit));
+        prop_assert_eq!(prng.step(), due);
+    }
+
+    #[test]
+    fn the_first_ticket_is_near_the_wrap(seed in any::<u64>(), writers in 1u32..2000) {
+        let left = 0u32.wrapping_sub(first_ticket(seed, writers));
+        prop_assert!((1..=writers).contains(&left));
+        prop_assert_eq!(first_ticket(seed, writers), first_ticket(seed, writers));
+    }
+
+    #[test]
+    fn a_drawn_number_is_below(seed in any::<u64>(), n in 0u32..50, steps in 0u32..40) {
+        let (mut one, mut other) = (Prng::new(seed), Prng::new(seed));
+        prop_assert!(one.below(n) < n.max(1));
+        other.step();
+        one.steps(steps);
+        for _ in 0..steps {
+            prop_assert_ne!(other.step(), 0);
+        }
+        prop_assert_eq!(*one.state(), *other.state());
+    }
+
+    /// Against the whole history: the looks at the end in which nothing changed.
+    #[test]
+    fn a_stall_is_seen_from_the_history(
+        seen in vec(
+            (
+                prop::bool::weighted(0.2).prop_map(u64::from),
+                prop::bool::weighted(0.1),
+                prop::bool::weighted(0.7),
+                prop::bool::weighted(0.2).prop_map(u64::from),
+            ),
+            0..24,
+        ),
+        enough in 1u32..6,
+    ) {
+        let (mut mark, mut together) = (Mark::default(), Together::default());
+        let (mut total, mut sum) = (0u64, u64::MAX - 3);
+        let mut history = Vec::new();
+        together.sum = sum;
+        for (more, done, on_cpu, others) in seen {
+            total += more;
+            sum = sum.wrapping_add(more + others);
+            mark = mark.look(total, done, || on_cpu);
+            together = together.look(sum);
+            history.push((more == 0 && !done, on_cpu, more + others == 0));
+            let ends = |is: &dyn Fn(&(bool, bool, bool)) -> bool| {
+                history.iter().rev().take_while(|it| is(it)).count() as u32 >= enough
+            };
+            let hangs = ends(&|it| it.0) && ends(&|it| it.2);
+            let starves = ends(&|it| it.0 && it.1);
+            prop_assert_eq!(mark.has_stalled(together.still, enough), hangs || starves);
+        }
+    }
+
+    /// Against the whole history: time since the last progress, each gap cut to its bound.
+    #[test]
+    fn patience_ends_without_progress(
+        steps in vec((0u64..80, prop::bool::weighted(0.1)), 1..120),
+        start in 0u64..1 << 40,
+    ) {
+        const MS: u64 = 1_000_000;
+        let mut patience = Patience::new(1, start);
+        let (mut now, mut done, mut idle) = (start, 0, 0u64);
+        for (gap, progress) in steps {
+            now += gap * MS;
+            done += usize::from(progress);
+            idle = if progress { 0 } else { idle + gap.min(50) };
+            prop_assert_eq!(patience.is_over(done, now), idle >= 1000);
+            if idle >= 1000 {
+                break;
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_is_cut_before_its_time(seconds in 0u32..90_000, more in -3_000_000_000i64..3_000_000_000) {
+        let ns = u64::try_from(i64::from(seconds) * 1_000_000_000 + more).unwrap_or(0);
+        let due = seconds == 0 || u128::from(ns) < u128::from(seconds) * 1_000_000_000;
+        prop_assert_eq!(is_cut(ns, seconds), due);
+    }
+}
+
+/// Every share of tickets is drawn, for some seed.
+#[test]
+fn each_first_ticket_is_drawn() {
+    let left = |seed| 0u32.wrapping_sub(first_ticket(seed, 8));
+    for due in 1..=8 {
+        assert!((0..1000).any(|seed| left(seed) == due), "{due}");
+    }
+}
+
+/// Marsaglia's first number after 1, for the shifts 13, 7 and 17.
+#[test]
+fn the_generator_is_the_published_one() {
+    let mut prng = Prng::new(0);
+    *prng.state() = 1;
+    assert_eq!(prng.step(), 1_082_269_761);
+}
+
+/// Seeds that are neighbours begin apart.
+#[test]
+fn neighbours_differ() {
+    let mut firsts: Vec<u64> = (0..1000).map(|seed| Prng::new(seed).step()).collect();
+    let close = firsts
+        .windows(2)
+        .filter(|two| two[0].abs_diff(two[1]) < 1 << 32)
+        .count();
+    assert_eq!(close, 0);
+    firsts.sort_unstable();
+    firsts.dedup();
+    assert_eq!(firsts.len(), 1000);
+}
+
+#[test]
+fn what_is_no_word_is_refused() {
+    for text in [
+        "",
+        "owner,",
+        "all,owner",
+        "owners",
+        "Owner",
+        "owner counter",
+        "none,owner",
+    ] {
+        assert_eq!(Checks::parse(text), None, "{text}");
+    }
+    assert_eq!(Checks::parse("all"), Some(Checks::ALL));
+    for text in ["", "-", "0x10", "1 ", " 1", "1.0", "99999999999999999999"] {
+        assert_eq!(number(text, i64::MIN, i64::MAX), None, "{text}");
+    }
+    assert_eq!(writers("", &mut [0; 4], 1024), None);
+    assert_eq!(writers("1,", &mut [0; 4], 1024), None);
+    assert_eq!(small("-1", 0, 10), None);
+}
+
+#[test]
+fn ticks_are_those_of_the_seconds() {
+    assert_eq!(ticks_needed(10, 250), 40);
+    assert_eq!(ticks_needed(600, 250), 2400);
+    assert_eq!(ticks_needed(u32::MAX, 250), u32::MAX);
+}
+
+/// Counts that have come to their end stay there.
+#[test]
+fn counts_do_not_wrap() {
+    let mark = Mark {
+        total: 7,
+        idle: u32::MAX,
+        spun: u32::MAX,
+    };
+    assert_eq!(mark.look(7, false, || true), mark);
+    let together = Together {
+        sum: 7,
+        still: u32::MAX,
+    };
+    assert_eq!(together.look(7), together);
+    assert_eq!(per_second(u64::MAX, 1000), u64::MAX);
+    assert_eq!(hundredths(u64::MAX, 1), Some(u64::MAX));
+}
+
+/// A writer that goes on, or is done, is not asked for its CPU.
+#[test]
+fn only_who_stands_still_is_asked() {
+    let asked = |total, done| {
+        let mut was = false;
+        let _ = Mark {
+            total: 3,
+            idle: 2,
+            spun: 2,
+        }
+        .look(total, done, || {
+            was = true;
+            true
+        });
+        was
+    };
+    assert!(asked(3, false) && !asked(4, false) && !asked(3, true));
+}
+
+/// What outweighs what, case by case.
+#[test]
+fn an_end_for_every_case() {
+    for ended in 0..3 {
+        assert_eq!(
+            End::<u8, u8>::of(Err(9), ended, 2),
+            End::Failed(Failure::GivenUp(9))
+        );
+    }
+    for hung in [false, true] {
+        for (failed, stopped, ended, due) in [
+            (None, false, 2, End::Done),
+            (None, false, 1, End::Failed(Failure::Incomplete)),
+            (None, true, 1, End::Stopped),
+            (None, true, 2, End::Stopped),
+            (Some(4), false, 2, End::Failed(Failure::Checks(4))),
+            (Some(4), false, 1, End::Failed(Failure::Checks(4))),
+            (Some(4), true, 1, End::Failed(Failure::Checks(4))),
+        ] {
+            let verdict = Verdict {
+                failed,
+                stopped,
+                hung,
+            };
+            assert_eq!(End::<u8, u8>::of(Ok(verdict), ended, 2), due, "{verdict:?}");
+        }
+    }
+    assert_eq!(
+        Verdict::<u8>::default(),
+        Verdict {
+            failed: None,
+            stopped: false,
+            hung: false
+        }
+    );
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! Which threads have stalled, and how long a thread is waited for.
+
+const MS: u64 = 1_000_000;
+
+/// How many ticks, one every `tick_ms` milliseconds, make `seconds`; 0 if a tick takes no
+/// time. The watchdog looks once a tick. Ticks are counted and not the clock: a machine that
+/// was halted as a whole has not stalled.
+pub const fn ticks_needed(seconds: u32, tick_ms: u32) -> u32 {
+    match 1000u32.checked_div(tick_ms) {
+        Some(a_second) => seconds.saturating_mul(a_second),
+        None => 0,
+    }
+}
+
+/// What all writers together did: their sum, and for how many looks it has been that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Together {
+    /// What all totals come to; it may wrap.
+    pub sum: u64,
+    /// For so many looks on end.
+    pub still: u32,
+}
+
+impl Together {
+    /// After another look.
+    pub fn look(self, sum: u64) -> Self {
+        let still = if sum == self.sum {
+            self.still.saturating_add(1)
+        } else {
+            0
+        };
+        Self { sum, still }
+    }
+}
+
+/// What was last seen of a writer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Its acquisitions.
+    pub total: u64,
+    /// For how many looks they have been that.
+    pub idle: u32,
+    /// For how many looks on end it also had a CPU.
+    pub spun: u32,
+}
+
+impl Mark {
+    /// After another look. `on_cpu` is asked of a writer alone that acquired nothing and
+    /// is not done.
+    pub fn look(self, total: u64, done: bool, on_cpu: impl FnOnce() -> bool) -> Self {
+        if total != self.total || done {
+            return Self {
+                total,
+                idle: 0,
+                spun: 0,
+            };
+        }
+        let spun = if on_cpu() {
+            self.spun.saturating_add(1)
+        } else {
+            0
+        };
+        Self {
+            total,
+            idle: self.idle.saturating_add(1),
+            spun,
+        }
+    }
+
+    /// Whether the writer has stalled.
+    ///
+    /// The lock hangs if no writer acquired anything for `enough` looks. The writer
+    /// starves if it acquired nothing for `enough` looks and had a CPU at each: a thread
+    /// that waits in a lock spins with preemption off. A thread that waits for a CPU has
+    /// not stalled: there may be many more writers than CPUs.
+    pub fn has_stalled(self, still: u32, enough: u32) -> bool {
+        (self.idle >= enough && still >= enough) || self.spun >= enough
+    }
+}
+
+/// How long a caller waits for threads that do one by one as they are asked.
+///
+/// The wait begins anew with each thread that does. Time in which the machine was halted
+/// as a whole does not count.
+pub struct Patience {
+    left: u64,
+    full: u64,
+    looked: u64,
+    seen: usize,
+}
+
+impl Patience {
+    /// The longest time between two looks that counts, in nanoseconds.
+    pub const GAP: u64 = 50 * MS;
+
+    /// Of so many seconds, from `now` on, in nanoseconds of a clock that never goes back.
+    pub fn new(seconds: u32, now: u64) -> Self {
+        let full = u64::from(seconds) * 1000 * MS;
+        Self {
+            left: full,
+            full,
+            looked: now,
+            seen: 0,
+        }
+    }
+
+    /// A look: `done` threads have done it. True when none did for too long.
+    pub fn is_over(&mut self, done: usize, now: u64) -> bool {
+        let gap = now.saturating_sub(self.looked).min(Self::GAP);
+        self.looked = now;
+        self.left = self.left.saturating_sub(gap);
+        if done != self.seen {
+            self.seen = done;
+            self.left = self.full;
+        }
+        self.left == 0
+    }
+}

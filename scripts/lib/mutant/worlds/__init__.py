@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+"""The worlds, in the order in which they run."""
+
+from .cargo import Cargo
+from .device import Device
+from .models import Spin, Tla
+from .module import Module
+from .python import Python
+from .tsan import Tsan
+
+ALL = (Cargo, Spin, Module, Tsan, Tla, Device, Python)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+"""spin, tla: a model with a bug in it, searched as its suite searches. A search shows what the catalogue says."""
+
+from ..engine import World
+
+
+class Search(World):
+    """`tests/suites/NAME --shown DIR SEARCH` prints what the search in DIR shows, then how large it was; it fails
+    where there is no such search, or one that is a control."""
+
+    folder = ""
+
+    def hunt(self, lane, bug, catches):
+        expected = bug.option("shows")
+        for catch in catches:
+            at = f"build/mutants-{self.title}/{bug.stem}.{catch.test}"
+            self.engine.copy_with(bug, at, self.folder)
+            rc, said = self.shell.ask(f"{at}.said", f"tests/suites/{self.title}", "--shown", f"{at}/{self.folder}", catch.test)
+            shown, _, size = said.strip().partition("\n")
+            if rc:
+                yield self.verdict(False, bug.full, f"{catch}: {said.strip() or f'exit {rc}'}; see {at}.said")
+            elif not expected or expected == "holds":
+                yield self.verdict(False, bug.full, "it does not say what it shows")
+            elif shown != expected:
+                yield self.verdict(False, bug.full, f"{catch} shows {shown or 'nothing'}, not {expected} ({at})")
+            else:
+                yield self.verdict(True, bug.full, f"caught by {catch}, which shows {shown.rstrip('.')}: {size}")
+
+
+class Spin(Search):
+    title, names, folder = "spin", ("spin",), "tests/models/spin"
+
+
+class Tla(Search):
+    title, names, folder = "tla", ("tla",), "tests/models/tla"

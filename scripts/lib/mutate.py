@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+"""What scripts/mutate asks: how cargo-mutants is to run for a part, and what its report means.
+
+  mutate.py how PART [FILE...]               cargo-mutants' options, a line each
+  mutate.py judge PART DIR SECONDS COMMIT    what need be said of the report in DIR; fails unless all is found or excluded
+"""
+
+import collections
+import json
+import pathlib
+import re
+import sys
+import tomllib
+
+MOST_PERCENT = 5
+ALLOWED = {"part", "mutant", "code", "why", "hang"}
+
+
+class Refused(Exception):
+    """The file of parts, or the command, is wrong."""
+
+
+def read(file):
+    """(parts, excluded) of tests/mutate.toml."""
+    with open(file, "rb") as given:
+        told = tomllib.load(given)
+    parts, excluded = told.get("part", {}), told.get("excluded", [])
+    for one in excluded:
+        name = one.get("mutant", "?")
+        if set(one) - ALLOWED or not {"part", "mutant", "code"} <= set(one) or ("why" in one) == ("hang" in one):
+            raise Refused(f"{name}: it has part, mutant and code, and either why or hang")
+        if one["part"] not in parts:
+            raise Refused(f"{name}: no part {one['part']}; there are {', '.join(parts)}")
+        if len(one.get("why", one.get("hang")).split()) < 5:
+            raise Refused(f"{name}: a sentence says why")
+    return parts, excluded
+
+
+def how(parts, name, files):
+    """The options for a part, or for some of its files."""
+    if name not in parts:
+        raise Refused(f"PART={name}: allowed: {', '.join(parts)}")
+    part = parts[name]
+    options = ["--package", part["package"]]
+    for file in files or part["files"]:
+        options += ["--file", file]
+    for package in part["test"]:
+        options += ["--test-package", package]
+    return options + ["--minimum-test-timeout", "60", "--timeout-multiplier", "3", "--", *part["arguments"]]
+
+
+def found(report, top):
+    """{(file, change, code): [outcome, ...]} of the report."""
+    outcomes = collections.defaultdict(list)
+    for one in json.loads((report / "outcomes.json").read_text())["outcomes"]:
+        change = one["scenario"].get("Mutant") if isinstance(one["scenario"], dict) else None
+        if change is None:
+            if one["summary"] != "Success":
+                raise Refused(f"the tests fail on the code as it is: {one['summary']}")
+            continue
+        file, line = change["file"], change["span"]["start"]["line"]
+        code = (top / file).read_text().splitlines()[line - 1].strip()
+        # As printed: FILE:LINE:COLUMN: CHANGE.
+        outcomes[file, re.sub(r"^[^:]*:\d+:\d+: ", "", change["name"]), code].append(one["summary"])
+    return outcomes
+
+
+def judge(part, outcomes, excluded):
+    """(what is wrong, counts) of a part's outcomes."""
+    mine = [one for one in excluded if one["part"] == part]
+    wrong, count = [], collections.Counter()
+    used = set()
+    for (file, change, code), summaries in sorted(outcomes.items()):
+        known = [number for number, one in enumerate(mine) if (one["mutant"], one["code"]) == (change, code)]
+        for summary in summaries:
+            count[summary] += 1
+            if summary not in ("MissedMutant", "Timeout"):
+                continue
+            entry = mine[known[0]] if known else None
+            if entry is None or (summary == "Timeout") != ("hang" in entry):
+                wrong.append(f"{file}: {change}: {summary}; the line is: {code}")
+            else:
+                used.add(known[0])
+                count["equivalent" if "why" in entry else "hang"] += 1
+    for number, one in enumerate(mine):
+        if number not in used:
+            wrong.append(f"excluded, but found or not there: {one['mutant']}; the line is: {one['code']}")
+    viable = sum(count[summary] for summary in ("CaughtMutant", "MissedMutant", "Timeout"))
+    if not viable:
+        wrong.append("no change was tried")
+    elif count["equivalent"] * 100 > viable * MOST_PERCENT:
+        wrong.append(f"{count['equivalent']} of {viable} are excluded: more than {MOST_PERCENT} %")
+    return wrong, {**count, "viable": viable}
+
+
+def main(arguments):
+    top = pathlib.Path.cwd()
+    parts, excluded = read(top / "tests/mutate.toml")
+    verb, part, *rest = arguments
+    if verb == "how":
+        print("\n".join(how(parts, part, rest)))
+        return 0
+    report, seconds, commit = rest
+    wrong, count = judge(part, found(pathlib.Path(report), top), excluded)
+    print("\n".join(f"not ok mutate {part}: {line}" for line in wrong) or f"ok mutate {part}")
+    print("handover: for docs/results/log.md:", file=sys.stderr)
+    row = [commit, part, *(count.get(key, 0) for key in ("viable", "CaughtMutant", "hang", "equivalent", "Unviable"))]
+    print("| " + " | ".join(map(str, [*row, -(-int(seconds) // 60)])) + " |", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Refused as why:
+        print(f"handover: error: mutate: {why}", file=sys.stderr)
+        sys.exit(1)

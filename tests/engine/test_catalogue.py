@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+"""What a catalogue may say, how a bug is planted, and the page of claims."""
+
+import pathlib
+import re
+import subprocess
+
+from mutant import catalogue, claims, verdicts
+from mutant.worlds import ALL
+from tree import CLAIM, PLACES, Tree, bug
+
+
+class Keys(Tree):
+    def test_a_good_one(self):
+        found = self.catalogues(PLACES + bug(more="hangs = true\ntries = 3"))
+        self.assertEqual(found["p"].bugs["b"].option("tries"), 3)
+
+    def test_unknown_key_of_a_bug(self):
+        self.refused(PLACES + bug(more="hang = true"), "unknown key hang")
+
+    def test_unknown_key_of_a_claim(self):
+        self.refused("[[claim]]\ntext = 't'\ncheck = 'c'\nbug = []\n", "unknown key bug")
+
+    def test_unknown_key_of_a_catalogue(self):
+        self.refused("[[mutants]]\n", "unknown key mutants")
+
+    def test_unknown_key_of_an_edit(self):
+        self.refused(PLACES + f"[[mutant]]\nname = 'b'\nclaim = '{CLAIM}'\ncaught = ['host a']\nedits = [{{file = 'f', old = 'o', neu = 'n'}}]\n",
+                     "unknown key neu")
+
+    def test_unknown_key_of_a_place(self):
+        self.refused('[tests]\nhost = { package = "x", tests = "t" }\n', "unknown key tests")
+
+    def test_a_key_that_its_world_does_not_know(self):
+        self.refused(bug(caught='["spin safety"]', more="shows = 'x'\ntries = 2"), "tries says nothing to spin")
+
+    def test_a_type_that_is_wrong(self):
+        self.refused(PLACES + bug(more="tries = true"), "tries is not")
+
+    def test_no_claim(self):
+        self.refused(PLACES + bug().replace(f"claim = '{CLAIM}'\n", ""), "claim is missing")
+
+    def test_a_claim_that_is_no_sentence(self):
+        for claim in ("", "c", "loads acquire nothing"):
+            self.refused(PLACES + bug().replace(CLAIM, claim), f"^p/b: the claim '{claim}' is no sentence; allowed: 4 words or more$")
+        self.assertIn("b", self.catalogues(PLACES + bug().replace(CLAIM, "all loads acquire nothing"))["p"].bugs)
+
+    def test_a_claim_without_a_subject(self):
+        for word in catalogue.NO_SUBJECTS:
+            why = f"begins with '{word}'; allowed: a noun as the subject, and none of It, They, Their, Its, Who, Whoever, Nobody, Somebody, Only$"
+            claim = f"{word} holds the lock now"
+            self.refused(PLACES + bug().replace(CLAIM, claim), f"^p/b: {why}")
+            self.refused(f"[[claim]]\ntext = '{claim}'\ncheck = 'c'\n", f"^p: the claim '{claim}': {why}")
+        self.refused(PLACES + bug().replace(CLAIM, "it, that is the lock, panics"), "begins with 'it'")
+        # None of them where it is only a part of the word.
+        self.assertIn("b", self.catalogues(PLACES + bug().replace(CLAIM, "Items of the list are lost"))["p"].bugs)
+
+    def test_nobody_is_to_catch_it(self):
+        self.refused(PLACES + bug(caught="[]"), "names no test")
+
+    def test_a_world_that_is_not_there(self):
+        self.refused(PLACES + bug(caught="['hots a']"), "'hots a' is not")
+
+    def test_a_world_without_a_test(self):
+        self.refused(PLACES + bug(caught="['host']"), "'host' is not")
+
+    def test_a_place_that_is_not_there(self):
+        self.refused(PLACES + bug(caught="['host/hazards a']"), "no host/hazards in")
+
+    def test_two_of_a_name(self):
+        self.refused(PLACES + bug() + bug(), "two bugs of this name")
+
+    def test_old_and_new_are_the_same(self):
+        self.refused(PLACES + bug(new="line one"), "are the same")
+
+    def test_a_file_outside(self):
+        self.refused(PLACES + bug(file="../code"), "outside the tree")
+
+    def test_no_toml(self):
+        self.refused("[[mutant]\n", "p.toml: ")
+
+    def test_no_catalogue(self):
+        with self.assertRaisesRegex(catalogue.Refused, "no catalogue"):
+            catalogue.load_all(self.top / "tests")
+
+
+class Names(Tree):
+    def test_parts_and_bugs(self):
+        self.catalogues(PLACES + bug(), "q-more")
+        found = self.catalogues(PLACES + bug() + bug("other"))
+        names = lambda *words: [one.full for one in catalogue.find(found, words)]
+        self.assertEqual(names(), ["p/b", "p/other", "q-more/b"])
+        self.assertEqual(names("q"), ["q-more/b"])
+        self.assertEqual(names("other", "p/b", "other"), ["p/b", "p/other"])
+
+    def test_a_name_that_is_not_there(self):
+        with self.assertRaisesRegex(catalogue.Refused, "no bug is called nobody; the parts are p"):
+            catalogue.find(self.catalogues(PLACES + bug()), ["b", "nobody"])
+
+
+class Doors(Tree):
+    """Which door plants a bug, and what `make test` must keep."""
+
+    CLAIM = "[[claim]]\ntext = 'the lock holds'\ncheck = 'c'\nbugs = ['b']\n"
+
+    def doors(self, caught, more=""):
+        one = self.catalogues(PLACES + bug(caught=caught, more=more))["p"].bugs["b"]
+        return [one.door(catch) for catch in one.caught]
+
+    def problems(self, text):
+        return catalogue.problems(self.catalogues(PLACES + text), self.top)
+
+    def test_by_world(self):
+        for world in ("host a", "spin a", "kunit a", "torture a", "lockdep a", "disasm a", "compile a", "python a"):
+            self.assertEqual(self.doors([world]), ["test"], world)
+        for world in ("job a", "device a", "tla a", "tsan/x a"):
+            self.assertEqual(self.doors([world]), ["test-deep"], world)
+
+    def test_deep(self):
+        self.assertEqual(self.doors(["host a", "torture a", "job a"], "deep = true"), ["test-deep"] * 3)
+        self.assertEqual(self.doors(["host a", "job a"], "deep = false"), ["test", "test"])
+        self.assertEqual(self.doors(["host a", "torture a", "job a"], "deep = ['torture']"), ["test", "test-deep", "test-deep"])
+
+    def test_one_deep_test(self):
+        self.assertEqual(self.doors(["host a", "host c", "job a"], "deep = ['host c']"), ["test", "test-deep", "test-deep"])
+
+    def test_what_a_door_plants(self):
+        text = bug(caught='["host a", "torture a"]', more="deep = ['torture']") + bug("whole", more="deep = true") + bug("job", caught='["job a"]')
+        for doors, worlds, expected in (
+                (("test",), catalogue.WORLDS, {"b": ["host a"]}),
+                (("test-deep",), catalogue.WORLDS, {"b": ["torture a"], "whole": ["host a"], "job": ["job a"]}),
+                (("test-deep",), ("job", "torture"), {"b": ["torture a"], "job": ["job a"]}),
+                (catalogue.DOORS, ("host",), {"b": ["host a"], "whole": ["host a"]})):
+            bugs = catalogue.find(self.catalogues(PLACES + text), [])
+            self.assertEqual({one.name: list(map(str, one.caught)) for one in catalogue.restrict(bugs, worlds, doors)}, expected)
+
+    def test_deep_in_a_world_that_is_not_its_own(self):
+        for more in ("['torture']", "[]", "['job']", "['host', 'loom']", "['host b']", "['a']", "[1]"):
+            self.refused(PLACES + bug(caught='["host a", "job b"]', more=f"deep = {more}"), "allowed: true, false, host, host a$")
+        self.refused(PLACES + bug(more="deep = 1"), "deep is not")
+        self.refused(bug(caught='["python a"]', more="deep = true"), "deep says nothing to python")
+
+    def test_each_claim_keeps_a_bug(self):
+        self.assertEqual(self.problems(self.CLAIM + bug()), [])
+        deep = bug(more="deep = true")
+        self.assertEqual(self.problems(self.CLAIM + deep),
+                         ["p: of the claim 'the lock holds' make test plants no bug, though it has the worlds"])
+        both = self.CLAIM.replace("['b']", "['b', 'kept']")
+        self.assertEqual(self.problems(both + deep + bug("kept")), [])
+        self.assertEqual(self.problems(both + deep + bug("kept", caught='["host a", "torture a"]', more="deep = ['torture']")), [])
+        # Another claim's bug is no help.
+        self.assertEqual(len(self.problems(self.CLAIM + self.CLAIM.replace("['b']", "['kept']") + deep + bug("kept"))), 1)
+
+    def test_a_claim_whose_worlds_are_all_deep(self):
+        self.assertEqual(self.problems(self.CLAIM + bug(caught='["job a", "tla a"]')), [])
+        self.assertEqual(len(self.problems(self.CLAIM + bug(caught='["job a", "host a"]', more="deep = true"))), 1)
+
+    def test_every_world_has_its_part(self):
+        """What scripts/test plants and the parts of scripts/test-deep are all worlds, each once."""
+        groups = {world.title: world.names for world in ALL}
+        scripts = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+        for door, pattern in (("test", r"--door test --worlds (\S+)"), ("test-deep", r"^\s+deep (\S+)$")):
+            named = [word for line in re.findall(pattern, (scripts / door).read_text(), re.MULTILINE) for word in line.split(",")]
+            worlds = [world for word in named for world in groups.get(word, (word,))]
+            wanted = [world for world in catalogue.WORLDS if door == "test" or world != "python"]
+            self.assertEqual(sorted(worlds), sorted(world for world in wanted if door != "test" or world not in ("device", "tla", "tsan")))
+
+
+class Plant(Tree):
+    def edits(self, *pairs):
+        return [catalogue.Edit("f", old, new) for old, new in pairs]
+
+    def test_one(self):
+        found = self.catalogues(PLACES + bug())
+        before = (self.top / "rust/code").read_bytes()
+        undo = catalogue.plant(found["p"].bugs["b"], self.top)
+        self.assertEqual((self.top / "rust/code").read_text(), "panics a\nline two\nline three\nline two again\n")
+        catalogue.unplant(undo, self.top)
+        self.assertEqual((self.top / "rust/code").read_bytes(), before)
+
+    def test_several(self):
+        self.assertEqual(catalogue.planted("abcdef", self.edits(("b", "XX"), ("cd", ""), ("f", "b")), "f"), "aXXeb")
+
+    def test_the_old_text_is_missing(self):
+        with self.assertRaisesRegex(catalogue.Refused, "has not the old text 'x'"):
+            catalogue.planted("abc", self.edits(("x", "y")), "f")
+
+    def test_the_old_text_is_there_twice(self):
+        for text in ("abab", "aaa"):
+            with self.assertRaisesRegex(catalogue.Refused, "twice"):
+                catalogue.planted(text, self.edits((text[:2], "y")), "f")
+
+    def test_edits_out_of_order(self):
+        with self.assertRaisesRegex(catalogue.Refused, "not in its order"):
+            catalogue.planted("abc", self.edits(("b", "x"), ("a", "y")), "f")
+
+    def test_edits_that_overlap(self):
+        with self.assertRaisesRegex(catalogue.Refused, "overlap"):
+            catalogue.planted("abc", self.edits(("ab", "x"), ("bc", "y")), "f")
+
+    def test_an_edit_does_not_make_another_ones_text(self):
+        with self.assertRaisesRegex(catalogue.Refused, "has not"):
+            catalogue.planted("abc", self.edits(("a", "x"), ("x", "y")), "f")
+
+    def test_nothing_is_half_planted(self):
+        found = self.catalogues(PLACES + f"[[mutant]]\nname = 'b'\nclaim = '{CLAIM}'\ncaught = ['host a']\nedits = ["
+                                "{file = 'rust/code', old = 'line one', new = 'x'}, {file = 'Kbuild', old = 'no', new = 'y'}]\n")
+        before = (self.top / "rust/code").read_bytes()
+        with self.assertRaises(catalogue.Refused):
+            catalogue.plant(found["p"].bugs["b"], self.top)
+        self.assertEqual((self.top / "rust/code").read_bytes(), before)
+
+    def test_a_new_file(self):
+        entry = bug(file="rust/deep/new", new="text").replace("old = 'line one'\n", "")
+        one = self.catalogues(PLACES + entry)["p"].bugs["b"]
+        undo = catalogue.plant(one, self.top)
+        self.assertEqual((self.top / "rust/deep/new").read_text(), "text")
+        with self.assertRaisesRegex(catalogue.Refused, "is there"):
+            catalogue.plant(one, self.top)
+        catalogue.unplant(undo, self.top)
+        self.assertFalse((self.top / "rust/deep/new").exists())
+
+    def test_another_trees_file_is_left_alone(self):
+        (self.top / "other").hardlink_to(self.top / "rust/code")
+        before = (self.top / "other").read_bytes()
+        undo = catalogue.plant(self.catalogues(PLACES + bug())["p"].bugs["b"], self.top)
+        catalogue.unplant(undo, self.top)
+        self.assertEqual((self.top / "other").read_bytes(), before)
+        self.assertFalse((self.top / "other").samefile(self.top / "rust/code"))
+
+    def test_upon_another(self):
+        found = self.catalogues(PLACES + bug() + bug("on", old="panics a", new="panics z", more="after = 'b'"))
+        chain = catalogue.with_base(found, found["p"].bugs["on"])
+        self.assertEqual([one.name for one in chain], ["b", "on"])
+        for one in chain:
+            catalogue.plant(one, self.top)
+        self.assertIn("panics z", (self.top / "rust/code").read_text())
+
+    def test_upon_itself(self):
+        found = self.catalogues(PLACES + bug(more="after = 'b'"))
+        with self.assertRaisesRegex(catalogue.Refused, "after itself"):
+            catalogue.with_base(found, found["p"].bugs["b"])
+
+    def test_its_patch_makes_the_same(self):
+        one = self.catalogues(PLACES + bug(new="two\nlines"))["p"].bugs["b"]
+        patch = catalogue.diff(one, self.top)
+        catalogue.plant(one, self.top)
+        planted = (self.top / "rust/code").read_text()
+        (self.top / "rust/code").write_text("line one\nline two\nline three\nline two again\n")
+        subprocess.run(["patch", "-p1", "-s"], input=patch.encode(), cwd=self.top, check=True)
+        self.assertEqual((self.top / "rust/code").read_text(), planted)
+
+
+class Claims(Tree):
+    CLAIM = "[[claim]]\ntext = 'the lock holds'\ncheck = 'by a | b'\nbugs = ['b']\ncontrol = 'x'\n"
+
+    def problems(self, text):
+        return catalogue.problems(self.catalogues(PLACES + text), self.top)
+
+    def test_nothing_is_wrong(self):
+        self.assertEqual(self.problems(self.CLAIM + bug()), [])
+
+    def test_a_bug_under_no_claim(self):
+        self.assertEqual(self.problems(self.CLAIM + bug() + bug("alone")), ["p/alone: no claim names it"])
+
+    def test_a_claim_names_a_bug_that_is_not_there(self):
+        self.assertIn("names p/b, which is not there", self.problems(self.CLAIM)[0])
+        self.assertIn("names q/b, which is not there", self.problems(self.CLAIM.replace("'b'", "'q/b'"))[0])
+
+    def test_a_bug_that_does_not_apply(self):
+        self.assertIn("p/b: does not apply", self.problems(self.CLAIM + bug(old="line"))[0])
+
+    def test_the_page(self):
+        page = claims.page(self.catalogues(PLACES + self.CLAIM + bug()))
+        self.assertIn("| the lock holds. | by a \\| b. | `b`, control: x. |\n", page)
+        self.assertIn(f"| `b` | {CLAIM}. | `host a` |\n", page)
+        self.assertIn("\n1 claims, 1 planted bugs.\n", page)
+        self.assertNotIn("have none yet", page)
+
+    def test_a_claim_whose_check_was_not_seen_failing(self):
+        bare = "[[claim]]\ntext = 'the lock is fair'\ncheck = 'c'\n"
+        page = claims.page(self.catalogues(PLACES + self.CLAIM + bug() + bare + bare + "control = 'x'\n"))
+        self.assertIn("| the lock is fair. | c. | none yet |\n", page)
+        self.assertIn("| the lock is fair. | c. | Control: x. |\n", page)
+        self.assertIn("\n3 claims, 1 planted bugs; 1 claims have none yet.\n", page)
+
+    def test_the_page_names_every_claim_and_bug(self):
+        page = claims.page(self.catalogues(PLACES + self.CLAIM + self.CLAIM.replace("holds", "also") + bug() + bug("c")))
+        for word in ("the lock holds", "the lock also", "| `b` |", "| `c` |"):
+            self.assertIn(word, page)
+
+
+class Verdicts(Tree):
+    """The table of verdicts before and after."""
+
+    def table(self, column, log, text=bug(caught='["host a", "host c", "torture ticket owner"]')):
+        catalogues = self.catalogues(PLACES + text, "locks")
+        self.write("log", log)
+        verdicts.update(column, [self.top / "log"], catalogues, self.top / "out.csv")
+        return (self.top / "out.csv").read_text().splitlines()
+
+    def test_before(self):
+        self.assertEqual(self.table("before", "ok mutant b (caught by a in 2 s)\nok mutant b (c does not end)\n"
+                                    "not ok guest mutant b: the module was removed\n"),
+                         ["bug,set,before,after", "b,locks,caught,", "b,torture,missed,"])
+
+    def test_what_no_log_shows_in_full_stays_empty(self):
+        self.assertEqual(self.table("before", "ok mutant b (caught by a in 2 s)\nok mutant b (caught by a in 3 s)\nok other b\n")[1:],
+                         ["b,locks,,", "b,torture,,"])
+
+    def test_after_keeps_before(self):
+        self.table("before", "ok guest mutant b: found by owner alone\n")
+        log = "ok mutant locks/b (caught by host a in 1 s)\nok mutant locks/b (caught by host c in 1 s)\n"
+        self.assertEqual(self.table("after", log)[1:], ["b,locks,,caught", "b,torture,caught,"])
+        self.assertEqual(self.table("after", log + "not ok mutant locks/b: host c passes\n")[1:], ["b,locks,,missed", "b,torture,caught,"])
+
+    def test_a_failure_without_a_world_is_everybodys(self):
+        self.assertEqual(self.table("after", "not ok mutant locks/b: does not apply\n")[1:], ["b,locks,,missed", "b,torture,,missed"])

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+"""What counts as caught, in each world."""
+
+import os
+
+from mutant import catalogue
+from mutant.engine import Stop
+from tree import PLACES, Tree, bug
+
+
+class Cargo(Tree):
+    def test_one_that_fails(self):
+        self.caught(bug(), "ok mutant p/b (caught by host a in ")
+
+    def test_one_that_survives(self):
+        self.missed(bug(new="x"), "host a passes")
+
+    def test_one_in_the_library_of_a_package_with_a_program(self):
+        self.caught(bug(caught='["host/lib a", "host a"]'), "ok mutant p/b (caught by host/lib a in ")
+
+    def test_each_test_must_find_it(self):
+        good, lines = self.hunt(bug(caught='["host a", "host c"]'))
+        self.assertFalse(good)
+        self.assertTrue(lines[1].startswith("ok mutant p/b (caught by host a"), lines)
+        self.assertEqual(lines[2:], ["not ok mutant p/b: host c passes"])
+
+    def test_one_that_does_not_compile(self):
+        self.missed(bug(new="broken"), "does not compile")
+
+    def test_one_that_does_not_apply(self):
+        self.missed(bug(old="line two"), "does not apply")
+
+    def test_one_that_hangs(self):
+        self.missed(bug(new="hangs a"), "neither passed nor failed within 77 s")
+
+    def test_one_that_may_hang(self):
+        self.caught(bug(new="hangs a", more="hangs = true"), "ok mutant p/b (caught by host a, which does not end")
+
+    def test_one_that_may_hang_and_passes(self):
+        self.missed(bug(new="x", more="hangs = true"), "passes")
+
+    def test_one_that_dies(self):
+        self.missed(bug(new="dies a"), "neither passed nor failed")
+
+    def test_one_that_fails_without_a_panic(self):
+        self.missed(bug(new="quiet a"), "neither passed nor failed")
+
+    def test_by_chance(self):
+        # The control is the first run.
+        self.caught(bug(new="panics-at 4 a", more="tries = 3"))
+
+    def test_by_too_little_chance(self):
+        self.missed(bug(new="panics-at 5 a", more="tries = 3"), "passes 3 times")
+
+    def test_no_bug_is_taken_for_anothers(self):
+        # More than there are lanes, and those that are found before those that are not.
+        found = [f"f{n}" for n in range(os.cpu_count() + 2)]
+        good, lines = self.hunt("".join(bug(name) for name in found) + bug("two", new="x") +
+                                bug("three", old="line three", new="panics c"))
+        self.assertEqual([line.split(" (")[0] for line in lines], [
+            "ok mutant control", *(f"ok mutant p/{name}" for name in found), "not ok mutant p/two: host a passes",
+            "not ok mutant p/three: host a passes"])
+        self.assertFalse(good)
+
+    def test_the_tree_is_as_it_was(self):
+        before = (self.top / "rust/code").read_bytes()
+        self.hunt(bug())
+        self.assertEqual((self.top / "rust/code").read_bytes(), before)
+
+    def test_a_control_that_fails_stops(self):
+        self.write("rust/code", "line one\npanics a\n")
+        with self.assertRaisesRegex(Stop, "host a does not pass on the crates as they are"):
+            self.hunt(bug())
+
+    def test_a_control_that_does_not_compile_stops(self):
+        self.write("rust/code", "line one\nbroken\n")
+        with self.assertRaisesRegex(Stop, "do not compile"):
+            self.hunt(bug())
+
+    def test_what_passed_on_these_files_is_not_run_again(self):
+        self.write("build/log/host.passed", "digest\na\n")
+        self.hunt(bug())
+        self.assertEqual((self.top / "build/runs").read_text().split(), ["a"])
+
+    def test_what_passed_on_others_is(self):
+        self.write("build/log/host.passed", "another\na\n")
+        self.hunt(bug())
+        self.assertEqual((self.top / "build/runs").read_text().split(), ["a", "a"])
+
+    def test_lines_come_in_order(self):
+        _, lines = self.hunt("".join(bug(f"b{n}", more="tries = 2" if n % 2 else "") for n in range(9)))
+        self.assertEqual([line.split()[2] for line in lines[1:]], [f"p/b{n}" for n in range(9)])
+
+
+class Guest(Tree):
+    HUNG = "exit 10\nconsole ticket: writer 7 has acquired nothing for 3 s"
+
+    def torture(self, new, more=""):
+        return bug(new=new, caught='["torture ticket owner"]', more=more)
+
+    def test_found(self):
+        self.caught(self.torture("exit 0"), "ok mutant p/b (caught by torture ticket owner alone)")
+
+    def test_not_found(self):
+        self.missed(self.torture("exit 3"), "owner alone did not find it")
+
+    def test_hangs_and_says_so(self):
+        self.caught(self.torture(self.HUNG, "hangs = true"))
+
+    def test_hangs_unexpectedly(self):
+        self.missed(self.torture(self.HUNG), "which the catalogue does not say")
+
+    def test_hangs_in_silence(self):
+        self.missed(self.torture("exit 10", "hangs = true"), "the watchdog did not speak")
+        self.missed(self.torture(self.HUNG.replace("ticket", "twa"), "hangs = true"), "the watchdog did not speak")
+
+    def test_should_hang(self):
+        self.missed(self.torture("exit 0", "hangs = true"), "nobody said that the lock hangs")
+
+    def test_could_be_removed(self):
+        self.missed(self.torture("exit 4", "hangs = true"), "could be removed")
+
+    def test_could_be_started(self):
+        self.missed(self.torture("exit 5", "hangs = true"), "could be started")
+
+    def test_a_splat(self):
+        self.missed(self.torture("exit 99"), "a splat")
+
+    def test_a_splat_of_one_that_hangs(self):
+        said = "\nconsole ticket: writer 7 has acquired nothing for 3 s\nstream @@ exit "
+        self.caught(self.torture(f"exit 99{said}10", "hangs = true"))
+        self.missed(self.torture(f"exit 99{said}3", "hangs = true"), "did not find it")
+
+    def test_any_other_exit(self):
+        self.missed(self.torture("exit 7"), "exit 7")
+
+    def test_starves(self):
+        self.caught(self.torture(self.HUNG, "hangs = true\nstarves = true"), "ok mutant p/b (caught by torture ticket owner alone, also")
+        self.assertIn("--smp 4", (self.top / "boots").read_text())
+
+    def test_starves_in_silence(self):
+        self.missed(self.torture(self.HUNG.replace("console", "console-6"), "hangs = true\nstarves = true"), "silent when every CPU")
+
+    def test_a_control_that_finds_something(self):
+        self.write("rust/code", "line one\nexit 0\n")
+        self.missed(self.torture("exit 0"), "exit 0 where 3", "not ok mutant torture control")
+
+    def test_does_not_compile(self):
+        self.missed(self.torture("broken"), "does not compile")
+
+    def test_a_check_that_is_not_there(self):
+        self.missed(bug(caught='["torture ticket onwer"]'), "the checks are")
+
+    def test_kunit(self):
+        both = bug(new="kunit not ok kunit test: s.a: FAIL\nkunit ok kunit test: s.b", caught='["kunit s.a"]')
+        self.caught(both)
+        self.missed(both.replace('["kunit s.a"]', '["kunit s.a", "kunit s.b"]'), "kunit s.b did not fail")
+        self.missed(bug(new="kunit ok kunit test: s.a", caught='["kunit s.a"]'), "every case passed")
+        self.missed(bug(new="kunit not ok kunit test: sxa: FAIL", caught='["kunit s.a"]'), "s.a did not fail")
+
+    def test_kunit_splat(self):
+        text = bug(new="kunit not ok kunit test: a splat: BUG: atomic", caught='["kunit splat"]', more="cases = 's.*'\nshows = 'atomic'")
+        self.caught(text)
+        self.missed(text.replace("shows = 'atomic'", "shows = 'other'"), "splat did not fail")
+
+    def test_job(self):
+        text = bug(new="exit 1\nstream not ok it works: why", caught='["job test/parameters it works"]', more="shows = 'why'")
+        self.caught(text)
+        self.missed(text.replace("not ok it", "ok it"), "no such verdict")
+        self.missed(text.replace("shows = 'why'", "shows = 'who'"), "no such verdict")
+
+    def test_job_that_dies(self):
+        text = bug(new="exit 99\nconsole Oops: 1", caught='["job test/lifecycle dies"]', more="shows = 'Oops'")
+        self.caught(text)
+        self.missed(text.replace("exit 99", "exit 99\nstream @@ exit 0"), "an end")
+        self.missed(text.replace("console Oops", "console other"), "no end")
+
+    def test_must_not_compile(self):
+        text = bug(new="broken nine", caught='["compile module"]', more="shows = 'nine'")
+        self.caught(text)
+        self.missed(text.replace("broken nine", "fine"), "it compiles")
+        self.missed(text.replace("broken nine", "broken ten"), "otherwise")
+
+    def test_disasm(self):
+        text = bug(new="path a call of x", caught='["disasm twa"]', more="kernel = 'stock'\nshows = 'call of (x|y)'")
+        self.caught(text)
+        self.missed(text.replace("path a call", "path no call").replace("of x", "of z"), "not found: no call of z")
+        self.missed(text.replace("kernel = 'stock'", ""), "kernel and shows are needed")
+
+    def test_lockdep(self):
+        text = bug(new="log ok 1 case\nlog circular a", caught='["lockdep case"]', more="shows.case = ['circular', ' a']")
+        self.caught(text)
+        self.missed(text.replace("log ok 1 case", "log ok 1 other"), "did not run")
+        self.missed(text.replace("circular a", "circular"), "not said:  a")
+        self.missed(text.replace("shows.case", "shows.other"), "does not say what is reported")
+
+    def test_lockdep_silent(self):
+        text = bug(new="log ok 1 case", caught='["lockdep case"]', more="shows.case = ['circular']\nsilent = true")
+        self.caught(text)
+        self.missed(text.replace("log ok 1 case", "log ok 1 case circular"), "said all the same")
+
+    def test_leak(self):
+        text = bug(new="left kmemleak finds nothing: 5 objects: unref", caught='["lockdep leak"]', more="least = 5")
+        self.caught(text)
+        self.missed(text.replace(": 5 objects", ": 4 objects"), "not 5 objects")
+        self.missed(text.replace("left kmemleak", "right"), "not 5 objects")
+
+
+class Search(Tree):
+    def spin(self, new, shows="shows = 'deadlock'", search="safety"):
+        return bug(file="tests/models/spin/model", old="code", new=new, caught=f'["spin {search}"]', more=shows)
+
+    def test_shows_it(self):
+        self.caught(self.spin("shown deadlock\nshown 5 states"), "ok mutant p/b (caught by spin safety, which shows deadlock: 5 states)")
+
+    def test_shows_another(self):
+        self.missed(self.spin("shown exclusion"), "shows exclusion, not deadlock")
+
+    def test_shows_nothing(self):
+        self.missed(self.spin("x"), "shows nothing, not deadlock")
+
+    def test_holds(self):
+        self.missed(self.spin("shown holds", "shows = 'holds'"), "does not say what it shows")
+        self.missed(self.spin("shown holds", ""), "does not say what it shows")
+
+    def test_a_search_that_is_not_there(self):
+        self.missed(self.spin("shown deadlock", search="savety"), "no such search")
+
+
+class Run(Tree):
+    def test_a_fault_of_the_engine_is_no_catch(self):
+        catalogues = self.catalogues(PLACES + bug())
+        from mutant.engine import Engine, World
+
+        class Broken(World):
+            title, names = "broken", ("host",)
+
+            def hunt(self, lane, bug, catches):
+                raise KeyError("x")
+
+        class Idle(Broken):
+            def hunt(self, lane, bug, catches):
+                return []
+
+        for world, why in ((Broken, "the engine failed"), (Idle, "no world looked at it")):
+            engine = Engine(self.top, catalogues)
+            lines = engine.hunt(world(engine), 0, catalogues["p"].bugs["b"])
+            self.assertFalse(lines[0][0])
+            self.assertIn(why, lines[0][1])
+
+    def test_only_those_that_are_named(self):
+        _, lines = self.hunt(bug("one") + bug("two"), ["two"])
+        self.assertEqual([line.split()[2] for line in lines], ["control", "p/two"])
+
+    def test_every_world_has_its_bugs(self):
+        from mutant.worlds import ALL
+        self.assertEqual(sorted(name for world in ALL for name in world.names), sorted(catalogue.WORLDS))

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+# Loading, unloading, hotplug: nothing hangs, nothing is left.
+only=${1:-}
+# shellcheck source=tests/guest/verdict.sh
+. /verdict
+
+# The module's threads, by name.
+threads() { cat /proc/[0-9]*/comm 2>/dev/null | grep -E '^ho_|^handover'; }
+slab_kb() { awk '/^Slab:/ { print $2 }' /proc/meminfo; }
+
+left() {
+	[ -z "$(threads)" ] || { threads; return 1; }
+	[ ! -e $debug ] || { echo "debugfs entries are left"; return 1; }
+	! lsmod | grep -q '^handover' || { echo "still loaded"; return 1; }
+}
+
+# reload N : loads, which starts an experiment, and unloads.
+reload() {
+	i=0
+	while [ $i -lt "$1" ]; do
+		insmod /handover.ko torture_type=twa,spin_lock nwriters_stress=4 duration=1 runs=1 verbose=0 || return 1
+		rmmod handover || return 1
+		i=$((i + 1))
+	done
+	left
+}
+
+# Before and after fifty, caches warm: less than 1 MB more slab.
+reloads() {
+	reload 5 || return 1
+	sleep 1
+	before=$(slab_kb)
+	reload 50 || return 1
+	sleep 1
+	after=$(slab_kb)
+	[ $((after - before)) -lt 1024 ] || { echo "slab grew from $before to $after kB"; return 1; }
+}
+
+# Removed in mid-run, at different moments of it.
+removals() {
+	i=0
+	while [ $i -lt 20 ]; do
+		insmod /handover.ko torture_type=all nwriters_stress=1,4,9 duration=1 runs=9 verbose=0 || return 1
+		usleep $((i * 97000))
+		grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
+		rmmod handover || return 1
+		i=$((i + 1))
+	done
+	left
+}
+
+# control, then removed at once: the request is dropped or stopped.
+asked() {
+	insmod /handover.ko experiment=none || return 1
+	grep -q '^state: idle' $debug/status || { cat $debug/status; return 1; }
+	i=0
+	while [ $i -lt 5 ]; do
+		echo "torture_type=ticket nwriters_stress=2 duration=30" >$debug/control || return 1
+		rmmod handover || return 1
+		insmod /handover.ko experiment=none || return 1
+		i=$((i + 1))
+	done
+	rmmod handover || return 1
+	left
+}
+
+# Every file held open keeps the module; closed, it goes.
+held() {
+	insmod /handover.ko experiment=none || return 1
+	exec 3<$debug/results
+	! rmmod handover 2>/dev/null || { echo "removed under an open file"; return 1; }
+	read -r header <&3
+	exec 3<&-
+	case $header in lock,writers,*) ;; *) echo "read: $header"; return 1 ;; esac
+	for file in $debug/*; do
+		[ "$file" != $debug/control ] || continue
+		exec 3<"$file"
+		! rmmod handover 2>/dev/null || { echo "removed under an open $file"; return 1; }
+		exec 3<&-
+	done
+	rmmod handover || return 1
+	left
+}
+
+# control too, which is another kind of file: what was opened still takes words after a refused removal.
+held_control() {
+	insmod /handover.ko experiment=none || return 1
+	exec 3>$debug/control
+	why=$(rmmod handover 2>&1) && { echo "removed under an open control"; return 1; }
+	case $why in *"Resource temporarily unavailable"* | *busy* | *"in use"*) ;; *) echo "$why"; return 1 ;; esac
+	echo "torture_type=ticket nwriters_stress=1 duration=1 runs=1" >&3 || return 1
+	await done 20 || return 1
+	exec 3>&-
+	rmmod handover || return 1
+	left
+}
+
+# Writers are told apart by the names that ps, perf and ftrace show, and give way to whoever else there is.
+named() {
+	insmod /handover.ko torture_type=twa nwriters_stress=12 duration=0 || return 1
+	due=$(echo ho_control/0; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo ho_writer/$i; done)
+	until grep -q '^now: .* [1-9][0-9]* acquisitions' $debug/status; do usleep 100000; done
+	[ "$(threads | sort)" = "$(echo "$due" | sort)" ] || { threads; return 1; }
+	for file in /proc/[0-9]*/stat; do
+		# Nice is the 19th field, the 17th after the name.
+		case $(cat "$file" 2>/dev/null) in *"(ho_writer/"*) ;; *) continue ;; esac
+		[ "$(sed 's/.*) //' "$file" | cut -d' ' -f17)" -eq 19 ] || { cat "$file"; return 1; }
+	done
+	rmmod handover || return 1
+	left
+}
+
+# $1 writers of each lock while CPUs come and go, three times or more. (The experiment ends by the
+# clock; on a slow host it comes again, up to five times, and each is to be clean.)
+hotplug() {
+	cycles=0
+	for _ in 1 2 3 4 5; do
+		insmod /handover.ko torture_type=twa,ticket,raw_spin_lock nwriters_stress="$1" duration=4 runs=1 ||
+			return 1
+		while grep -q '^state: running' $debug/status; do
+			for cpu in 3 2 1; do echo 0 >/sys/devices/system/cpu/cpu$cpu/online || return 1; done
+			for cpu in 1 2 3; do echo 1 >/sys/devices/system/cpu/cpu$cpu/online || return 1; done
+			cycles=$((cycles + 1))
+		done
+		settled 3 || return 1
+		[ $cycles -lt 3 ] || return 0
+	done
+	echo "only $cycles cycles"
+	return 1
+}
+
+# $1 rows, no failure; then unloads.
+settled() {
+	await done 60 || return 1
+	rows=$(awk -F, 'NR > 1 && $8 == 0 && $5 > 0' $debug/results | wc -l)
+	[ "$rows" -eq "$1" ] || { cat $debug/results; return 1; }
+	rmmod handover
+}
+
+crowd() {
+	insmod /handover.ko torture_type=twa,ticket,raw_spin_lock nwriters_stress=64 duration=2 runs=1 ||
+		return 1
+	settled 3
+}
+
+verdict "50 reloads leave nothing" reloads
+verdict "20 removals in mid-run" removals
+verdict "removals with a request pending" asked
+verdict "an open file keeps the module" held
+verdict "threads have names and give way" named
+verdict "64 writers on 4 CPUs" crowd
+verdict "CPU hotplug under 4 writers" hotplug 4
+verdict "CPU hotplug under 64 writers" hotplug 64
+# Last: where this fails, the guest is lost.
+verdict "an open control keeps the module" held_control
+finish

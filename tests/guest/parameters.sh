@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+# Parameters and debugfs: what is refused and how, control, status, results.
+only=${1:-}
+# shellcheck source=tests/guest/verdict.sh
+. /verdict
+
+# allowed PARAMETER : what a complaint says is allowed, of those that are numbers: a pattern.
+allowed() {
+	case $1 in
+	cs_steps | ncs_steps) echo "0 to 1000000" ;;
+	duration) echo "0 (until stopped) to 86400 seconds" ;;
+	runs) echo "1 to 1000" ;;
+	stat_interval) echo "0 (none) to 3600 seconds" ;;
+	verbose) echo "0 or 1" ;;
+	seed) echo "0 (to be drawn) to 18446744073709551615" ;;
+	stall_secs) echo "1 to 600 seconds" ;;
+	*) echo "?*" ;;
+	esac
+}
+
+# refused PARAMETER VALUE : insmod fails with EINVAL, one line says why and what is allowed.
+refused() {
+	mark
+	out=$(insmod /handover.ko "$1=$2" 2>&1) && { rmmod handover; echo "loaded"; return 1; }
+	case $out in *"Invalid argument"* | *"invalid parameter"*) ;; *) echo "$out"; return 1 ;; esac
+	# One line a load. (busybox's insmod loads twice if the first time fails.)
+	said=$(since | sed -n 's/.*\(handover: .*\)/\1/p' | grep -v taint | sort -u)
+	# shellcheck disable=SC2254 # a pattern
+	case $said in
+	*"
+"*) echo "$said"; return 1 ;;
+	"handover: $1=$2: allowed: "$(allowed "$1")) ;;
+	*) echo "said: $said"; return 1 ;;
+	esac
+	[ ! -e $debug ] || { echo "debugfs is left"; return 1; }
+}
+
+# said ERRNO-TEXT WORDS... : control refuses them so, and the state stays.
+said() {
+	before=$(grep -E '^(state|runs):' $debug/status)
+	text=$1
+	shift
+	out=$( (echo "$*" >$debug/control) 2>&1) && { echo "taken: $*"; return 1; }
+	case $out in *"$text"*) ;; *) echo "$out"; return 1 ;; esac
+	[ "$(grep -E '^(state|runs):' $debug/status)" = "$before" ] || { echo "the state changed"; return 1; }
+}
+
+# Started by control, with insmod's values where no word says otherwise.
+restarted() {
+	echo "torture_type=ticket nwriters_stress=1,2 runs=2" >$debug/control || return 1
+	await done 20 || return 1
+	[ "$(tail -n +2 $debug/results | wc -l)" -eq 4 ] || { cat $debug/results; return 1; }
+	[ "$(grep -c '^ticket,[12],[12],1\.' $debug/results)" -eq 4 ] || { cat $debug/results; return 1; }
+}
+
+# A reader in the middle of an experiment gets whole rows, ever more of them.
+whole() {
+	echo "torture_type=all nwriters_stress=1,2 runs=1" >$debug/control || return 1
+	header=$(head -n 1 $debug/results)
+	columns=$(echo "$header" | tr ',' '\n' | wc -l)
+	last=0
+	while grep -q '^state: running' $debug/status; do
+		rows=$(awk -F, -v n="$columns" 'NF != n { print "torn: " $0; exit 1 } END { print NR - 1 }' \
+			$debug/results) || { echo "$rows"; return 1; }
+		[ "$rows" -ge "$last" ] || { echo "$last rows became $rows"; return 1; }
+		last=$rows
+	done
+	[ "$(tail -n +2 $debug/results | wc -l)" -eq 8 ] || { cat $debug/results; return 1; }
+	head -n 1 $debug/results | grep -q '^lock,writers,run,seconds,acquisitions,min,max,failures' ||
+		{ echo "$header"; return 1; }
+}
+
+# EBUSY while one runs; stop stops it soon, and what was measured is kept.
+busy() {
+	echo "torture_type=twa nwriters_stress=2 runs=3 duration=60" >$debug/control || return 1
+	said "Device or resource busy" "torture_type=ticket" || return 1
+	echo stop >$debug/control || return 1
+	await stopped 10 || return 1
+	restarted
+}
+
+# Stopped between runs or in one: the rows of those that are over stay.
+stopped_rows() {
+	echo "torture_type=twa nwriters_stress=2 runs=50 duration=1" >$debug/control || return 1
+	until [ "$(tail -n +2 $debug/results | wc -l)" -ge 2 ]; do sleep 1; done
+	echo stop >$debug/control || return 1
+	await stopped 10 || return 1
+	rows=$(tail -n +2 $debug/results | wc -l)
+	[ "$rows" -ge 2 ] && [ "$rows" -lt 50 ] || { cat $debug/results; return 1; }
+	grep -q "^runs: $rows of 50" $debug/status || { cat $debug/status; return 1; }
+}
+
+# duration=0 runs until it is stopped.
+endless() {
+	echo "torture_type=twa nwriters_stress=1 duration=0" >$debug/control || return 1
+	sleep 3
+	grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
+	echo stop >$debug/control
+	await stopped 10
+}
+
+summary() {
+	for word in median/s ratio max/min Jain failures kernel= RUST_INLINE_HELPERS= hypervisor_bit= \
+		spinlock_slow_path= spoiled_by= seed= cpus= HZ= preempt= smt= numa_nodes= mitigations= governor= tracers=; do
+		grep -q -- "$word" $debug/summary || { echo "no $word"; cat $debug/summary; return 1; }
+	done
+	for lock in twa ticket spin_lock raw_spin_lock busted; do
+		grep -q "^$lock " $debug/locks || { echo "no $lock"; cat $debug/locks; return 1; }
+	done
+}
+
+root_only() {
+	for file in control:200 status:400 results:400 summary:400 locks:400; do
+		mode=$(stat -c %a $debug/${file%:*})
+		[ "$mode" = "${file#*:}" ] || { echo "$file is $mode"; return 1; }
+	done
+}
+
+# dmesg: a line a run as locktorture's, the table, the end.
+logged() {
+	since | grep -q 'handover: twa-torture: Writes:  Total: [0-9]*  Max/Min: [0-9]*/[0-9]* .* Fail: 0' &&
+		since | grep -q 'handover: --- End of test: SUCCESS' &&
+		since | grep -q 'handover: --- Start of test: kernel=' || { since; return 1; }
+}
+
+# Odd values, read back wherever results are: as a line that status, summary and, at start and end, the log have; as
+# columns of every row. While it runs as afterwards, and the next experiment has its own.
+workload() {
+	mark
+	odd="cs_steps=77 ncs_steps=13 checks=owner,progress duration=2 runs=2 stall_secs=9 seed=4711"
+	due="workload: experiment=torture torture_type=ticket,raw_spin_lock nwriters_stress=1,3 $odd nice=19"
+	echo "torture_type=ticket,raw_spin_lock nwriters_stress=1,3 $odd" >$debug/control || return 1
+	grep -qxF "$due" $debug/status || { cat $debug/status; return 1; }
+	await done 60 || return 1
+	for file in status summary; do grep -qxF "$due" $debug/$file || { cat $debug/$file; return 1; }; done
+	# Directly after the start, and directly before the end.
+	found=$(since | grep 'handover: ' | grep -v Writes: | sed 's/.*handover: //' |
+		awk -v due="$due" '/^--- End/ && last == due { print "end" } /^--- Start/ { start = NR }
+			$0 == due && start && NR == start + 1 { print "start" } { last = $0 }' | paste -sd' ')
+	[ "$found" = "start end" ] || { since; return 1; }
+	columns=$(for name in cs_steps ncs_steps checks duration stall_secs seed nice; do column $name | sort -u; done | paste -sd' ')
+	[ "$columns" = "77 13 owner+progress 2 9 4711 19" ] || { echo "$columns"; return 1; }
+	[ "$(column seconds | cut -d. -f1 | sort -u)" = 2 ] || { cat $debug/results; return 1; }
+	echo "torture_type=twa nwriters_stress=1 runs=1 checks=none seed=12" >$debug/control || return 1
+	await done 20 || return 1
+	[ "$(column checks) $(column cs_steps) $(column seed)" = "none 20 12" ] || { cat $debug/results; return 1; }
+	grep -q '^workload: .* cs_steps=20 .* checks=none .* seed=12 ' $debug/summary || { cat $debug/summary; return 1; }
+}
+
+# Writers: a sweep by default, whatever CPUs there are; -1 is twice the CPUs, as locktorture's.
+sweep() {
+	echo "torture_type=ticket nwriters_stress=sweep duration=1 runs=1" >$debug/control || return 1
+	await done 20 || return 1
+	[ "$(column writers | paste -sd' ')" = "1 2 4" ] || { cat $debug/results; return 1; }
+	echo 0 >/sys/devices/system/cpu/cpu3/online || return 1
+	echo "torture_type=ticket nwriters_stress=sweep duration=1 runs=1" >$debug/control || return 1
+	await done 20
+	[ "$(column writers | paste -sd' ')" = "1 2 3" ] || { cat $debug/results; echo 1 >/sys/devices/system/cpu/cpu3/online; return 1; }
+	echo "torture_type=ticket nwriters_stress=-1 duration=1 runs=1" >$debug/control
+	await done 20
+	echo 1 >/sys/devices/system/cpu/cpu3/online
+	[ "$(column writers | paste -sd' ')" = 6 ] || { cat $debug/results; return 1; }
+}
+
+bare() {
+	insmod /handover.ko || return 1
+	grep -qE '^workload: experiment=torture torture_type=twa,ticket,(spin_lock,)?raw_spin_lock nwriters_stress=1,2,4 cs_steps=20 ncs_steps=400 checks=owner,counter,order,progress duration=30 runs=7 stall_secs=10 seed=[1-9][0-9]* nice=19$' \
+		$debug/status || { cat $debug/status; return 1; }
+	rmmod handover
+}
+
+# failed WHY : the state says it, and the log's last word is FAILURE.
+failed() {
+	await failed 30 || return 1
+	[ "$(sed -n 's/^state: //p' $debug/status)" = "failed: $1" ] || { cat $debug/status; return 1; }
+	since | grep 'handover: --- End' | tail -n 1 | grep -qF "FAILURE: $2: $1" || { since; return 1; }
+	# A word that comes afterwards changes nothing.
+	echo stop >$debug/control
+	[ "$(sed -n 's/^state: //p' $debug/status)" = "failed: $1" ] || { cat $debug/status; return 1; }
+}
+
+fails_checks() {
+	mark
+	echo "torture_type=busted,twa nwriters_stress=2 runs=1 duration=1" >$debug/control || return 1
+	failed "busted failed its checks" "2 of 2 runs"
+}
+
+# settled : the state is not 'running'. Asked without a process, which this shell could not make while threads lack.
+settled() {
+	while read -r key value; do
+		[ "$key" != state: ] || case $value in running*) return 1 ;; *) return 0 ;; esac
+	done <$debug/status
+	return 1
+}
+
+# The kernel makes no more threads than it is told.
+fails_threads() {
+	mark
+	most=$(cat /proc/sys/kernel/threads-max)
+	read -r _ _ _ now _ </proc/loadavg
+	echo $((${now#*/} + 60)) >/proc/sys/kernel/threads-max || return 1
+	echo "torture_type=twa nwriters_stress=1,999 runs=1 duration=1" >$debug/control || return 1
+	until settled; do :; done
+	echo "$most" >/proc/sys/kernel/threads-max
+	# Not every kernel can name its errors.
+	why='Error(11)'
+	! grep -q ' errname$' /proc/kallsyms || why=EAGAIN
+	failed "given up: $why" "1 of 2 runs" || return 1
+	! cat /proc/[0-9]*/comm 2>/dev/null | grep ho_writer || return 1
+}
+
+# A stop that comes when the last run is over has stopped nothing. Many writers leave one by one, so that
+# there is a while between a run's last moment and the experiment's end. Whatever the moment: stopped is what lacks
+# a run or some of a run's time, done is the rest.
+late_stop() {
+	i=0
+	while [ $i -lt 8 ]; do
+		echo "torture_type=ticket nwriters_stress=48 runs=1 duration=1 cs_steps=1000 checks=none" >$debug/control || return 1
+		until grep -q '^now: .*: [0-9.]* s of' $debug/status; do usleep 20000; done
+		# Before the run's end; then as soon as a writer has left, while others have not.
+		if [ $i -lt 3 ]; then
+			usleep $((700000 + i * 100000))
+		else
+			until cat /proc/[0-9]*/stat 2>/dev/null | grep -q '(ho_writer/[0-9]*) S' ||
+				! grep -q '^state: running' $debug/status; do :; done
+		fi
+		echo stop >$debug/control
+		while grep -q '^state: running' $debug/status; do usleep 20000; done
+		state=$(sed -n 's/^state: //p' $debug/status)
+		due=$(column seconds | awk '{ n++; less += $1 < 1 } END { print n == 1 && !less ? "done" : "stopped" }')
+		[ "$state" = "$due" ] || { echo "$state, where $due was due:"; cat $debug/status $debug/results; return 1; }
+		i=$((i + 1))
+	done
+}
+
+# Lone pairs of what was asked for, and of that alone.
+uncontended() {
+	echo "experiment=uncontended torture_type=ticket,spin_lock runs=2" >$debug/control || return 1
+	await done 60 || return 1
+	rows=$(tail -n +2 $debug/uncontended | cut -d, -f1,2 | sort | paste -sd' ')
+	[ "$rows" = "SpinLock,1 SpinLock,2 ticket,1 ticket,2" ] || { cat $debug/uncontended; return 1; }
+	pairs=$(sed -n 's/^workload: experiment=uncontended torture_type=ticket,spin_lock runs=2 pairs=//p' $debug/summary)
+	[ "$(column pairs $debug/uncontended | sort -u)" = "$pairs" ] || { cat $debug/summary; return 1; }
+	[ "$(grep -c '^ticket,[12],' $debug/summary)" -eq 2 ] || { cat $debug/summary; return 1; }
+	said "Invalid argument" "experiment=uncontended torture_type=twa,busted"
+}
+
+for bad in torture_type=mcs torture_type=twa,twa torture_type= nwriters_stress=0 nwriters_stress=-2 \
+	nwriters_stress=1025 nwriters_stress=two nwriters_stress=1,,2 nwriters_stress=4,4 cs_steps=-1 cs_steps=1000001 \
+	ncs_steps=many ncs_steps=-1 duration=-1 duration=86401 runs=0 runs=1001 stat_interval=-1 \
+	stat_interval=3601 verbose=2 seed=-1 seed=18446744073709551616 checks=hope checks= \
+	stall_secs=0 stall_secs=601 experiment=yes; do
+	verdict "refused: $bad" refused "${bad%%=*}" "${bad#*=}"
+done
+
+mark
+insmod /handover.ko torture_type=twa nwriters_stress=2 duration=1 runs=1 || exit 1
+[ -z "$only" ] || await done 20 || exit 1
+verdict "the experiment that insmod asked for" await done 20
+verdict "dmesg" logged
+verdict "summary and locks" summary
+verdict "files are root's" root_only
+verdict "the facts are the machine's" facts
+verdict "the facts: nobody traces" is tracers none
+verdict "every result says its workload" workload
+verdict "a sweep over writers" sweep
+verdict "state: failed, by a check" fails_checks
+verdict "state: failed, given up" fails_threads
+verdict "a stop after the last run" late_stop
+verdict "uncontended: what was asked for" uncontended
+verdict "control starts another" restarted
+verdict "whole rows in mid-run" whole
+verdict "control: EBUSY, stop" busy
+verdict "control: stop keeps what was measured" stopped_rows
+verdict "control: duration=0" endless
+verdict "control refuses an unknown word" said "Invalid argument" "speed=9"
+verdict "control refuses a bad value" said "Invalid argument" "runs=2 duration=x"
+verdict "control refuses to do nothing" said "Invalid argument" "experiment=none"
+verdict "control refuses what is no word" said "Invalid argument" "faster"
+verdict "control refuses nothing at all" said "Invalid argument" ""
+verdict "control refuses too much" said "Invalid argument" "$(head -c 600 /dev/zero | tr '\0' x)"
+rmmod handover || failed=1
+verdict "insmod alone" bare
+finish

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+# Tracing beside writers: the module holds nobody up who traces while it runs, and says in its
+# facts who does. Needs a kernel with the function tracer: the stock one.
+only=${1:-}
+# shellcheck source=tests/guest/verdict.sh
+. /verdict
+tracing=/sys/kernel/tracing
+mount -t tracefs trace $tracing 2>/dev/null
+# Who records the names of tasks listens to more events than it was asked for.
+echo 0 >$tracing/options/record-cmd
+
+# in_time SECONDS COMMAND... : COMMAND ends within so many seconds. If it does not, writers are stopped,
+# which is what it waits for.
+in_time() {
+	limit=$1
+	shift
+	"$@" &
+	pid=$!
+	waited=0
+	while [ -e /proc/$pid/cwd ]; do
+		usleep 100000
+		waited=$((waited + 1))
+		[ $waited -lt $((limit * 10)) ] || {
+			echo stop >$debug/control
+			wait $pid
+			echo "no end after $limit s, as long as writers ran"
+			return 1
+		}
+	done
+	wait $pid
+}
+
+# A tracer of an instance, switched on and off again. That waits for every task to sleep, or to say that it is in
+# no trampoline (RCU Tasks).
+function_tracer() {
+	echo vfs_statx >$tracing/instances/beside/set_ftrace_filter || return 1
+	echo function >$tracing/instances/beside/current_tracer || return 1
+	echo nop >$tracing/instances/beside/current_tracer
+}
+
+# Every CPU has a writer, and the experiment has no end: who waits for the writers waits for ever.
+beside() {
+	mkdir $tracing/instances/beside || return 1
+	insmod /handover.ko torture_type=twa nwriters_stress=4 duration=0 verbose=0 || return 1
+	until grep -q '^now: .* [1-9][0-9]* acquisitions' $debug/status; do usleep 100000; done
+	in_time 30 function_tracer || return 1
+	grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
+	echo stop >$debug/control
+	await stopped 10 || return 1
+	rmmod handover || return 1
+	rmdir $tracing/instances/beside
+}
+
+# traced PATTERN : an experiment's facts name who traces, wherever they are.
+traced() {
+	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=1 runs=1 || return 1
+	await done 60
+	for file in status summary; do
+		said=$(fact tracers $debug/$file)
+		# shellcheck disable=SC2254 # a pattern
+		case $said in $1) ;; *) echo "$file: tracers=$said, where it is $1"; rmmod handover; return 1 ;; esac
+	done
+	rmmod handover
+}
+
+# Two events, in whichever order the kernel has them.
+both() {
+	echo 1 >$tracing/events/sched/sched_migrate_task/enable || return 1
+	echo 1 >$tracing/events/oom/mark_victim/enable || return 1
+	traced 'sched_migrate_task,mark_victim' || traced 'mark_victim,sched_migrate_task'
+	rc=$?
+	echo 0 >$tracing/events/enable
+	return $rc
+}
+
+# later BEFORE AFTER : who traces from the middle of a run on is seen, too, beside who did before.
+later() {
+	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=4 runs=1 || return 1
+	until grep -q '^now: .* [1-9][0-9]* acquisitions' $debug/status; do usleep 100000; done
+	is tracers "$1" || return 1
+	echo 1 >$tracing/events/sched/sched_migrate_task/enable
+	await done 60 || return 1
+	is tracers "$2"
+	rc=$?
+	echo 0 >$tracing/events/sched/sched_migrate_task/enable
+	rmmod handover || return 1
+	return $rc
+}
+
+# A tracer of every function is in those that writers call (and listens to events for the names of tasks); a kprobe
+# in one of them as well.
+functions() {
+	echo function >$tracing/current_tracer || return 1
+	traced 'calls*'
+	rc=$?
+	echo nop >$tracing/current_tracer
+	return $rc
+}
+# probed COMMAND... : beside a kprobe.
+probed() {
+	echo 'p:handover_probe _raw_spin_unlock' >$tracing/kprobe_events || return 1
+	echo 1 >$tracing/events/kprobes/handover_probe/enable || return 1
+	"$@"
+	rc=$?
+	echo 0 >$tracing/events/kprobes/handover_probe/enable
+	echo >$tracing/kprobe_events
+	return $rc
+}
+
+verdict "the facts: nobody traces" traced none
+verdict "the facts: events are traced" both
+verdict "the facts: an event that was on at the end" later none sched_migrate_task
+verdict "the facts: functions are traced" functions
+verdict "the facts: a kprobe" probed traced calls
+verdict "the facts: an event that came to a kprobe" probed later calls calls,sched_migrate_task
+verdict "a tracer goes off while writers run" beside
+finish

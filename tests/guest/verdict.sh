@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+# Sourced by the guest's jobs: how they tell what they found.
+failed=0
+verdicts=0
+debug=/sys/kernel/debug/handover
+
+# verdict NAME COMMAND... : ok if COMMAND succeeds; what it printed says why not. Only those whose name has
+# $only in it, a pattern, where a job was asked for some.
+verdict() {
+	name=$1
+	# shellcheck disable=SC2254 # a pattern
+	case $name in *${only:-}*) ;; *) return ;; esac
+	verdicts=$((verdicts + 1))
+	shift
+	if why=$("$@" 2>&1); then
+		echo "ok $name"
+	else
+		echo "not ok $name: $(echo $why)"
+		failed=1
+	fi
+}
+
+# finish : the job's end. Who counts the lines then knows that it came to this.
+finish() {
+	echo "@@ verdicts $verdicts"
+	exit $failed
+}
+
+# tell_file NAME FILE : it comes out (scripts/guest/boot --out); and packed, as NAME.gz.b64, for a
+# serial line is slow.
+tell_file() { echo "@@ file $1"; cat "$2"; echo "@@ end"; }
+tell_packed() { echo "@@ file $1.gz.b64"; gzip -c "$2" | base64; echo "@@ end"; }
+
+# await STATE SECONDS : until status says so.
+await() {
+	i=0
+	until grep -q "^state: $1" $debug/status; do
+		i=$((i + 1))
+		[ $i -le "$2" ] || { echo "not $1 after $2 s: $(head -n 1 $debug/status)"; return 1; }
+		sleep 1
+	done
+}
+
+# mark and since: what the kernel logged since the mark.
+mark() { lines=$(dmesg | wc -l); }
+since() { dmesg | tail -n +$((lines + 1)); }
+
+# fact NAME [FILE] : what the facts line says of it.
+fact() { sed -n "s/^\(facts: \)*\(.* \)*$1=\([^ ]*\).*/\3/p" "${2:-$debug/status}" | head -n 1; }
+
+# column NAME [FILE] : a column of the results, a row a line.
+column() {
+	awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next }
+		{ print at ? $at : "no column " name }' "${2:-$debug/results}"
+}
+
+# is NAME VALUE : the fact is that value, which was found out otherwise.
+is() {
+	said=$(fact "$1")
+	[ "$said" = "$2" ] || { echo "$1=$said, where it is '$2'"; return 1; }
+}
+
+# count_list LIST : how many numbers 1,3-5 has.
+count_list() {
+	tr ',' '\n' <"$1" | awk -F- 'NF { n += $NF - $1 + 1 } END { print n + 0 }'
+}
+
+# tick : jiffies, and the clock in nanoseconds.
+tick() { awk '/^now at/ { now = $3 } /^jiffies:/ { jiffies = $2 } END { print jiffies, now }' /proc/timer_list; }
+
+# facts : of the experiment in status, against what the kernel says of itself in /proc and /sys.
+facts() {
+	cpu=/sys/devices/system/cpu
+	is kernel "$(uname -r)" && is cpus "$(grep -c '^processor' /proc/cpuinfo)" || return 1
+	is isolated_cpus "$(count_list $cpu/isolated)" || return 1
+	is smt "$(case $(cat $cpu/smt/active 2>/dev/null) in 1) echo on ;; *) echo off ;; esac)" || return 1
+	nodes=$(ls -d /sys/devices/system/node/node[0-9]* 2>/dev/null | wc -l)
+	is numa_nodes $((nodes > 0 ? nodes : 1)) || return 1
+	is governor "$(sort -u $cpu/cpufreq/policy*/scaling_governor 2>/dev/null | grep . || echo none)" || return 1
+	is preempt "$(preempt_model)" && is mitigations "$(mitigations)" || return 1
+	grep -q " cpu=\"$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)\" " $debug/status || { cat $debug/status; return 1; }
+	# HZ by the clock: of the four rates that a kernel can have, the nearest to the one that is seen. (A host that
+	# stands still for a moment shifts what is seen by some hundredths; the rates lie further apart.)
+	from=$(tick)
+	sleep 2
+	echo "$from $(tick)" | awk -v hz="$(fact HZ)" '{ is = ($3 - $1) * 1e9 / ($4 - $2); split("100 250 300 1000", rates)
+		for (i in rates) { off = is > rates[i] ? is / rates[i] : rates[i] / is; if (!due || off < least) { least = off; due = rates[i] } }
+		if (hz != due) { print "HZ=" hz ", where it is " due " (" is ")"; exit 1 } }'
+}
+
+preempt_model() {
+	if [ -e /sys/kernel/debug/sched/preempt ]; then
+		sed 's/.*(\(.*\)).*/\1/' /sys/kernel/debug/sched/preempt
+	else
+		case $(uname -v) in
+		*PREEMPT_RT*) echo rt ;;
+		*PREEMPT_LAZY*) echo lazy ;;
+		*PREEMPT*) echo full ;;
+		*) echo none ;;
+		esac
+	fi
+}
+
+# Those that calls and returns pay for, as the kernel lists them by vulnerability.
+mitigations() {
+	say=$(cat /sys/devices/system/cpu/vulnerabilities/* 2>/dev/null)
+	on=''
+	case $say in *Retpolines*) on=,retpoline ;; esac
+	case $say in *"return thunk"* | *"Safe RET"*) on=$on,rethunk ;; esac
+	case $say in *"Mitigation: IBRS"*) on=$on,ibrs ;; esac
+	case $say in *PTI*) on=$on,pti ;; esac
+	# Switched off on the command line, or not compiled in.
+	off=off
+	! grep -q ' cpu_mitigations_off$' /proc/kallsyms || grep -q 'mitigations=off' /proc/cmdline || off=none
+	on=${on#,}
+	echo "${on:-$off}"
+}
