@@ -13,6 +13,8 @@ import sys
 import tomllib
 
 MOST_PERCENT = 5
+# The lists of a report, and what each says of the changes in it.
+LISTS = {"caught": "CaughtMutant", "missed": "MissedMutant", "timeout": "Timeout", "unviable": "Unviable"}
 ALLOWED = {"part", "mutant", "code", "why", "hang"}
 
 
@@ -51,17 +53,17 @@ def how(parts, name, files):
 
 def found(report, top):
     """{(file, change, code): [outcome, ...]} of the report."""
-    outcomes = collections.defaultdict(list)
     for one in json.loads((report / "outcomes.json").read_text())["outcomes"]:
-        change = one["scenario"].get("Mutant") if isinstance(one["scenario"], dict) else None
-        if change is None:
+        if one["scenario"] == "Baseline":
             if one["summary"] != "Success":
                 raise Refused(f"the tests fail on the code as it is: {one['summary']}")
-            continue
-        file, line = change["file"], change["span"]["start"]["line"]
-        code = (top / file).read_text().splitlines()[line - 1].strip()
-        # As printed: FILE:LINE:COLUMN: CHANGE.
-        outcomes[file, re.sub(r"^[^:]*:\d+:\d+: ", "", change["name"]), code].append(one["summary"])
+    outcomes = collections.defaultdict(list)
+    # A line each: FILE:LINE:COLUMN: CHANGE. Only these lists have the changes in words.
+    for list_of, summary in LISTS.items():
+        for printed in (report / f"{list_of}.txt").read_text().splitlines():
+            file, line, _, change = re.fullmatch(r"(.*?):(\d+):(\d+): (.*)", printed).groups()
+            code = (top / file).read_text().splitlines()[int(line) - 1].strip()
+            outcomes[file, change, code].append(summary)
     return outcomes
 
 
