@@ -443,3 +443,26 @@ fn an_end_for_every_case() {
         }
     );
 }
+
+/// Where random numbers seldom fall: each bound, and its neighbours.
+#[test]
+fn bounds_are_kept_to_the_last_number() {
+    let unfair: Vec<bool> = (14..18).map(|most| is_unfair(7, most)).collect();
+    assert_eq!(unfair, [false, false, true, true]);
+    let cut: Vec<bool> = (2_999_999_999..3_000_000_002)
+        .map(|ns| is_cut(ns, 3))
+        .collect();
+    assert_eq!(cut, [true, false, false]);
+    let mut points = [0; 3];
+    assert_eq!(writers("-1,1,8", &mut points, 8), Some(3));
+    assert_eq!(points, [-1, 1, 8]);
+    for refused in ["-2", "0", "9"] {
+        assert_eq!(writers(refused, &mut points, 8), None, "{refused}");
+    }
+    let mut swept = [0; 4];
+    assert_eq!(order::sweep(&mut swept, 4), 3);
+    assert_eq!(swept, [1, 2, 4, 0]);
+    let mut zero = [0];
+    assert_eq!(resolve(&mut zero, 8), Ok(()));
+    assert_eq!(zero, [0]);
+}
