@@ -79,13 +79,17 @@ facts() {
 	is governor "$(sort -u $cpu/cpufreq/policy*/scaling_governor 2>/dev/null | grep . || echo none)" || return 1
 	is preempt "$(preempt_model)" && is mitigations "$(mitigations)" || return 1
 	grep -q " cpu=\"$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)\" " $debug/status || { cat $debug/status; return 1; }
-	# HZ by the clock: of the four rates that a kernel can have, the nearest to the one that is seen. (A host that
-	# stands still for a moment shifts what is seen by some hundredths; the rates lie further apart.)
-	from=$(tick)
-	sleep 2
-	echo "$from $(tick)" | awk -v hz="$(fact HZ)" '{ is = ($3 - $1) * 1e9 / ($4 - $2); split("100 250 300 1000", rates)
-		for (i in rates) { off = is > rates[i] ? is / rates[i] : rates[i] / is; if (!due || off < least) { least = off; due = rates[i] } }
-		if (hz != due) { print "HZ=" hz ", where it is " due " (" is ")"; exit 1 } }'
+	# HZ by the clock, to 3 %. (A host that stands still for a moment shifts what is seen: one of five looks must
+	# show it. Another of the rates that a kernel can have is at least 20 % off in each.)
+	for _ in 1 2 3 4 5; do
+		from=$(tick)
+		sleep 2
+		seen=$(echo "$from $(tick)" | awk -v hz="$(fact HZ)" '{ is = ($3 - $1) * 1e9 / ($4 - $2); off = is / hz - 1
+			if (off * off > 0.0009) print "HZ=" hz ", where it is " is }')
+		[ -n "$seen" ] || return 0
+	done
+	echo "$seen"
+	return 1
 }
 
 preempt_model() {

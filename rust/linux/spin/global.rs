@@ -19,6 +19,7 @@ macro_rules! global_spin_lock {
     } => {
         #[doc = ::core::concat!("The backend of [`", ::core::stringify!($name), "`](static@",
             ::core::stringify!($name), ").")]
+        // Not `expect`: whether a lint would speak depends on the user's name and visibility.
         #[allow(non_camel_case_types, unreachable_pub)]
         $pub enum $name {}
 
