@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 """What a catalogue may say, how a bug is planted, and the page of claims."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -30,6 +31,10 @@ class Keys(Tree):
 
     def test_unknown_key_of_a_place(self):
         self.refused('[tests]\nhost = { package = "x", tests = "t" }\n', "unknown key tests")
+
+    def test_a_place_of_two_kinds_or_none(self):
+        for how in ("", ', test = "t", bin = "b"', ", lib = true, bin = 'b'"):
+            self.refused(f'[tests]\nhost = {{ package = "x"{how} }}\n', "a package, and one of test, lib = true and bin$")
 
     def test_a_key_that_its_world_does_not_know(self):
         self.refused(bug(caught='["spin safety"]', more="shows = 'x'\ntries = 2"), "tries says nothing to spin")
@@ -104,7 +109,8 @@ class Doors(Tree):
     CLAIM = "[[claim]]\ntext = 'the lock holds'\ncheck = 'c'\nbugs = ['b']\n"
 
     def doors(self, caught, more=""):
-        one = self.catalogues(PLACES + bug(caught=caught, more=more))["p"].bugs["b"]
+        places = PLACES + 'rdma = { package = "handover-x", bin = "x", toolbox = "rdma" }\n'
+        one = self.catalogues(places + bug(caught=caught, more=more))["p"].bugs["b"]
         return [one.door(catch) for catch in one.caught]
 
     def problems(self, text):
@@ -113,7 +119,7 @@ class Doors(Tree):
     def test_by_world(self):
         for world in ("host a", "spin a", "kunit a", "torture a", "lockdep a", "disasm a", "compile a", "python a"):
             self.assertEqual(self.doors([world]), ["test"], world)
-        for world in ("job a", "device a", "tla a", "tsan/x a"):
+        for world in ("rdma a", "job a", "device a", "tla a", "tsan/x a", "suite/x a"):
             self.assertEqual(self.doors([world]), ["test-deep"], world)
 
     def test_deep(self):
@@ -227,6 +233,13 @@ class Plant(Tree):
         catalogue.unplant(undo, self.top)
         self.assertEqual((self.top / "other").read_bytes(), before)
         self.assertFalse((self.top / "other").samefile(self.top / "rust/code"))
+
+    def test_a_program_stays_one(self):
+        entry = bug(file="scripts/in-toolbox", old="top=$PWD", new="top=$OLDPWD")
+        undo = catalogue.plant(self.catalogues(PLACES + entry)["p"].bugs["b"], self.top)
+        self.assertTrue(os.access(self.top / "scripts/in-toolbox", os.X_OK))
+        catalogue.unplant(undo, self.top)
+        self.assertTrue(os.access(self.top / "scripts/in-toolbox", os.X_OK))
 
     def test_upon_another(self):
         found = self.catalogues(PLACES + bug() + bug("on", old="panics a", new="panics z", more="after = 'b'"))

@@ -206,6 +206,37 @@ class Guest(Tree):
         self.missed(text.replace("left kmemleak", "right"), "not 5 objects")
 
 
+class Suite(Tree):
+    SAID = "suite ok all: one\nsuite not ok all: it works: why\nexit 1"
+
+    def suite(self, new, more="shows = 'why'"):
+        return bug(new=new, caught='["suite/all all: it works"]', more=f"parts = 'one two'\n{more}")
+
+    def test_says_not_ok(self):
+        self.caught(self.suite(self.SAID), "ok mutant p/b (caught by suite/all all: it works)")
+
+    def test_passes(self):
+        self.missed(self.suite(self.SAID.replace("not ok", "ok").replace(": why", "")), "it works: passes")
+
+    def test_says_nothing_of_it(self):
+        self.missed(self.suite(self.SAID.replace("it works", "another")), "exit 1, no such verdict")
+
+    def test_says_not_ok_and_succeeds(self):
+        self.missed(self.suite(self.SAID.replace("exit 1", "exit 0")), "exit 0, no such verdict")
+
+    def test_fails_otherwise(self):
+        self.missed(self.suite(self.SAID, "shows = 'who'"), "it fails otherwise than 'who'")
+        self.missed(self.suite(self.SAID, ""), "it does not say what is seen")
+
+    def test_nothing_else_passes(self):
+        self.missed(self.suite(self.SAID.replace("suite ok all: one\n", "")), "no other verdict passes")
+
+    def test_the_tree_is_as_it_was(self):
+        before = (self.top / "rust/code").read_bytes()
+        self.hunt(self.suite(self.SAID))
+        self.assertEqual((self.top / "rust/code").read_bytes(), before)
+
+
 class Search(Tree):
     def spin(self, new, shows="shows = 'deadlock'", search="safety"):
         return bug(file="tests/models/spin/model", old="code", new=new, caught=f'["spin {search}"]', more=shows)

@@ -23,6 +23,8 @@ FILES = {
     "Cargo.toml": "[workspace]\n",
     "Cargo.lock": "",
     "Kbuild": "",
+    "Makefile": "",
+    "README.md": "",
     "qemu/packages": "",
     "docs/claims.md": "",
     "rust/code": "line one\nline two\nline three\nline two again\n",
@@ -104,6 +106,12 @@ FILES = {
         grep -qx "$3" <<<"safety" || { echo "no such search: $3"; exit 1; }
         sed -n "s/^shown //p" "$2/model"
 ''',
+    "tests/suites/all": '''
+        cd "$(dirname "$0")/../.."
+        [ "$*" = "one two" ] || exit 9
+        sed -n "s/^suite //p" rust/code
+        exit "$(sed -n 's/^exit //p' rust/code | grep . || echo 0)"
+''',
     "tests/suites/lockdep": 'sed -n "s/^left //p" "$2/code"\n',
 }
 
@@ -125,7 +133,7 @@ class Tree(unittest.TestCase):
         self.top = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.top)
         for name, text in FILES.items():
-            self.write(name, text if name in ("Cargo.toml", "Cargo.lock", "Kbuild", "docs/claims.md", "rust/code", "tests/models/spin/model")
+            self.write(name, text if name in ("Cargo.toml", "Cargo.lock", "Kbuild", "Makefile", "README.md", "docs/claims.md", "rust/code", "tests/models/spin/model")
                        else "#!/usr/bin/env bash\nset -u\n" + text)
             (self.top / name).chmod(0o755)
         os.environ["MUTANT_LIMIT_S"] = "77"

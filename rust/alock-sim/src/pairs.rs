@@ -95,7 +95,7 @@ impl Connections {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::collections::{HashMap, HashSet};
 
     use alock::ptr::Ptr;
 
@@ -115,7 +115,8 @@ mod tests {
         assert_eq!(it.of_a_thread(10), 9);
     }
 
-    /// Every thread's operations on every node by queue pairs that are no others.
+    /// Every thread's operations on every node by queue pairs that are no others. Each end has one
+    /// other end.
     #[test]
     fn ends_are_as_many_as_queue_pairs() {
         for full in [false, true] {
@@ -126,6 +127,7 @@ mod tests {
             };
             let mut near = HashSet::new();
             let mut all = HashSet::new();
+            let mut other_end = HashMap::new();
             for from in 0..4_u16 {
                 for thread in 0..3 {
                     for to in 0..4_u16 {
@@ -133,8 +135,11 @@ mod tests {
                             let at = Ptr::new(NodeId(to), lock * 128).unwrap().word(0);
                             let ends = it.ends(4, NodeId(from), thread, at);
                             near.insert((from, ends.near));
-                            all.insert((from, ends.near));
-                            all.insert((to, ends.far));
+                            let both = [(from, ends.near), (to, ends.far)];
+                            all.extend(both);
+                            for [one, other] in [both, [both[1], both[0]]] {
+                                assert_eq!(*other_end.entry(one).or_insert(other), other);
+                            }
                         }
                     }
                 }

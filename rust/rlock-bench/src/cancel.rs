@@ -231,15 +231,46 @@ pub(crate) fn run(out: &Path, machine: &Machine) -> Result<(), Box<dyn Error>> {
         );
     }
     csv.flush()?;
+    Ok(all_answered(&costs, STRICT_RUNNING)?)
+}
+
+/// An error unless `due` strict cancellations of a running victim succeeded, where it was tried.
+fn all_answered(costs: &[Cost], due: u64) -> Result<(), String> {
     let strict = costs
         .iter()
         .find(|c| (c.mode, c.victim) == ("strict", "running"));
-    if let Some(cost) = strict.filter(|c| c.succeeded != STRICT_RUNNING) {
-        return Err(format!(
-            "{} of {} strict cancellations of a running victim succeeded",
-            cost.succeeded, cost.tried
-        )
-        .into());
+    match strict.filter(|c| c.succeeded != due) {
+        None => Ok(()),
+        Some(cost) => Err(format!(
+            "{} of {due} strict cancellations of a running victim succeeded",
+            cost.succeeded
+        )),
     }
-    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(mode: &'static str, victim: &'static str, succeeded: u64) -> Cost {
+        let mut cost = Cost::new(mode, victim);
+        (cost.succeeded, cost.tried) = (succeeded, 10);
+        cost
+    }
+
+    #[test]
+    fn a_strict_cancellation_that_fails_is_an_error() {
+        let others = || [cost("try", "running", 3), cost("strict", "sleeping", 3)];
+        let with = |succeeded| {
+            let mut costs = Vec::from(others());
+            costs.push(cost("strict", "running", succeeded));
+            all_answered(&costs, 10)
+        };
+        assert_eq!(with(10), Ok(()));
+        let error = "9 of 10 strict cancellations of a running victim succeeded";
+        assert_eq!(with(9), Err(error.to_owned()));
+        assert!(with(0).is_err());
+        // With one CPU no victim runs meanwhile.
+        assert_eq!(all_answered(&others(), 10), Ok(()));
+    }
 }

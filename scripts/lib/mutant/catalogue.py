@@ -2,7 +2,8 @@
 """Catalogues of planted bugs, tests/mutants/PART.toml.
 
     [tests]                    the place of a world's tests, for the worlds that cargo runs
-    "host/hazards" = { package = "handover-rlock", test = "hazards" }     or lib = true; toolbox = "rdma"; features = [...]
+    "host/hazards" = { package = "handover-rlock", test = "hazards" }     or lib = true, or bin = NAME; toolbox = "rdma";
+                                                                          features = [...]
 
     [[claim]]                  a line of docs/claims.md
     text                       what holds: sentences, each with a noun as its subject
@@ -26,12 +27,12 @@ import difflib
 import pathlib
 import tomllib
 
-WORLDS = ("loom", "host", "step", "shuttle", "sim", "device", "kunit", "torture", "job", "compile",
-          "sample", "disasm", "lockdep", "spin", "tla", "tsan", "python")
-CARGO = ("loom", "host", "step", "shuttle", "sim")
+WORLDS = ("loom", "host", "step", "shuttle", "sim", "rdma", "device", "kunit", "torture", "job", "compile",
+          "sample", "disasm", "lockdep", "spin", "tla", "tsan", "suite", "python")
+CARGO = ("loom", "host", "step", "shuttle", "sim", "rdma")
 # The doors that plant bugs, and the worlds that `make test` has no time for.
 DOORS = ("test", "test-deep")
-DEEP = ("job", "device", "tla", "tsan")
+DEEP = ("rdma", "job", "device", "tla", "tsan", "suite")
 
 # Key: its type, and the worlds that know it.
 OPTIONS = {
@@ -42,7 +43,9 @@ OPTIONS = {
     "starves": (bool, ("torture",)),                 # the watchdog speaks also when every CPU hangs
     "kernel": (str, ("disasm", "compile", "job")),   # stock or test
     "cases": (str, ("kunit",)),                      # the glob of the cases that run; the one test, by itself
-    "shows": ((str, dict), ("spin", "tla", "kunit", "disasm", "lockdep", "compile", "sample", "job")),  # what it looks like
+    "shows": ((str, dict), ("spin", "tla", "kunit", "disasm", "lockdep", "compile", "sample", "job",
+                          "suite")),                     # what it looks like
+    "parts": (str, ("suite",)),                      # the suite's arguments
     "silent": (bool, ("lockdep",)),                  # the report of `shows` must not come
     "least": (int, ("lockdep",)),                    # at least so many leaks
     "after": (str, WORLDS),                          # another bug of the catalogue that is planted first
@@ -54,7 +57,7 @@ BUG_KEYS = {"name", "claim", "file", "old", "new", "edits", "caught", "see"}
 EDIT_KEYS = {"file", "old", "new"}
 LEAST_WORDS = 4  # of a bug's claim
 NO_SUBJECTS = ("It", "They", "Their", "Its", "Who", "Whoever", "Nobody", "Somebody", "Only")
-PLACE_KEYS = {"package": str, "test": str, "lib": bool, "toolbox": str, "features": list}
+PLACE_KEYS = {"package": str, "test": str, "lib": bool, "bin": str, "toolbox": str, "features": list}
 
 
 class Refused(Exception):
@@ -236,8 +239,8 @@ def load(file):
         _known(where, how, PLACE_KEYS)
         for key in how:
             _typed(where, how, key, PLACE_KEYS[key])
-        if "package" not in how or ("test" in how) == ("lib" in how):
-            raise Refused(f"{where}: a package, and either test or lib = true")
+        if "package" not in how or sum(key in how for key in ("test", "lib", "bin")) != 1:
+            raise Refused(f"{where}: a package, and one of test, lib = true and bin")
     bugs = {}
     for one in table.get("mutant", []):
         bug = _bug(part, one, places)
@@ -335,25 +338,32 @@ def changes(bug, tree):
 
 
 def plant(bug, tree):
-    """Writes the bug into `tree`, and returns what takes it out again: {file: bytes or None}."""
+    """Writes the bug into `tree`, and returns what takes it out again: {file: (bytes, mode) or None}."""
     todo = changes(bug, tree)
     before = {}
     for file, (_, text) in todo.items():
         path = tree / file
-        before[file] = path.read_bytes() if path.exists() else None
+        before[file] = (path.read_bytes(), path.stat().st_mode) if path.exists() else None
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Never in place: the file may be another tree's, too, by a hard link.
-        path.unlink(missing_ok=True)
-        path.write_bytes(text.encode())
+        _write(path, text.encode(), before[file] and before[file][1])
     return before
 
 
+def _write(path, content, mode):
+    # Never in place: the file may be another tree's, too, by a hard link.
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+    if mode is not None:
+        path.chmod(mode)
+
+
 def unplant(before, tree):
-    for file, content in before.items():
+    for file, was in before.items():
         path = tree / file
-        path.unlink(missing_ok=True)
-        if content is not None:
-            path.write_bytes(content)
+        if was is None:
+            path.unlink()
+        else:
+            _write(path, *was)
 
 
 def diff(bug, tree):

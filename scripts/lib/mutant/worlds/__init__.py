@@ -6,6 +6,7 @@ from .device import Device
 from .models import Spin, Tla
 from .module import Module
 from .python import Python
+from .suite import Suite
 from .tsan import Tsan
 
-ALL = (Cargo, Spin, Module, Tsan, Tla, Device, Python)
+ALL = (Cargo, Spin, Module, Tsan, Tla, Device, Suite, Python)

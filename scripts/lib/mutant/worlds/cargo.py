@@ -64,7 +64,7 @@ class Cargo(World):
             "timeout", "-k", "5", self.limit, *command, env={"TOOLBOX": toolbox} if toolbox else None, **how)
 
     def build(self, tree, log, places, fast=False):
-        """{(package, target): program} of these places, or None where it does not compile. rustc goes by contents, so
+        """{(package, features, target): program} of these places, or None where it does not compile. rustc goes by contents, so
         what it keeps of the last bug serves the next; of optimised code it would make other code then."""
         programs = {}
         self.forget(tree)
@@ -73,8 +73,8 @@ class Cargo(World):
                                               for how in places}):
             targets = []
             for how in places:
-                if how["package"] == package:
-                    target = ["--lib"] if how.get("lib") else ["--test", how["test"]]
+                if (how["package"], how.get("toolbox", ""), ",".join(how.get("features", []))) == (package, toolbox, features):
+                    target = ["--lib"] if how.get("lib") else ["--bin", how["bin"]] if "bin" in how else ["--test", how["test"]]
                     targets += target if target[-1] not in targets else []
             out = f"{log}.json"
             (self.top / out).unlink(missing_ok=True)
@@ -88,13 +88,13 @@ class Cargo(World):
                 # Tests of a package's programs bring these along, which are no tests themselves.
                 if said.get("executable") and said["profile"]["test"]:
                     target = said["target"]
-                    name = target["name"] if "test" in target["kind"] else True
-                    programs[package, name] = said["executable"]
+                    name = True if "lib" in target["kind"] else target["name"]
+                    programs[package, features, name] = said["executable"]
         return programs
 
     def test(self, tree, log, how, programs, test):
         """One run of one test. It fails as a test fails: its own line says so, after a panic."""
-        program = programs.get((how["package"], how.get("test", True)))
+        program = programs.get((how["package"], ",".join(how.get("features", [])), how.get("test", how.get("bin", True))))
         if not program:
             return NEITHER
         rc = self.in_tree(log, tree, how.get("toolbox", ""), program, "--exact", test)

@@ -110,7 +110,7 @@ fn stranger(address: &str, says: &[u8]) -> String {
     stream.write_all(says).unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     let mut heard = String::new();
-    // Who is hung up on with something unread hears of a reset instead.
+    // A peer that is hung up on with something unread hears of a reset instead.
     match stream.read_to_string(&mut heard) {
         Err(error) if error.kind() != io::ErrorKind::ConnectionReset => panic!("{error}"),
         _ => heard,
@@ -190,6 +190,9 @@ fn strangers_are_hung_up_on_and_the_others_meet() {
         scope.spawn(|| one.barrier().unwrap());
         zero.barrier().unwrap();
     });
+    for node in [zero, one] {
+        node.health.check().unwrap();
+    }
 }
 
 #[test]

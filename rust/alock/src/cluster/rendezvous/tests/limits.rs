@@ -23,8 +23,8 @@ fn one_of_three(attempt: impl Fn() -> Result<(), Error>) {
     assert!(failed.len() < 3, "{failed:?}");
 }
 
-/// Whoever joins is an event; they come faster than the beat, for longer than the silence.
-/// (The sleep is that pace, and waits for nobody: where it is longer, the test asks less.)
+/// Each join is an event; joins come faster than the beat, for longer than the silence.
+/// (The sleep is that pace, and waits for no node: where it is longer, the test asks less.)
 #[test]
 fn a_beat_comes_however_much_else_happens() {
     one_of_three(|| {
@@ -240,8 +240,8 @@ fn a_first_line_comes_in_time() {
     }
 }
 
-/// Who gave up waiting for the others has left: what comes later is not its, and whoever meets
-/// then hears that it is gone.
+/// A node that gave up waiting for the others has left: what comes later is not its. A node that
+/// meets then hears that the first is gone.
 #[test]
 fn who_gave_up_waiting_has_left() {
     let address = &free_address();
@@ -282,7 +282,7 @@ fn times_that_no_clock_has_are_refused() {
         let error = Rendezvous::join(&address, 0, 1, patience, silence).unwrap_err();
         assert_eq!(error.to_string(), why);
     }
-    // Nobody listens there.
+    // No server listens there.
     drop(TcpListener::bind(&address).unwrap());
     // The longest is waited for as the others are.
     let alone = Rendezvous::join(&address, 0, 1, most, most).unwrap();
@@ -318,18 +318,25 @@ fn who_waits_for_one_who_left_hears_it() {
     }
 }
 
+/// A node that leaves when it has told its part: the part comes, and the end is no loss.
 #[test]
 fn who_left_and_is_not_waited_for_is_not_lost() {
     let address = &free_address();
-    let join = |rank| Rendezvous::join(address, rank, 2, PATIENCE, PATIENCE).unwrap();
-    let (zero, one) = (join(0), join(1));
-    thread::scope(|scope| {
-        // It leaves when it has told its part: that comes.
-        scope.spawn(|| {
-            one.barrier().unwrap();
-            drop(one);
-        });
-        zero.barrier().unwrap();
-    });
+    let zero = Rendezvous::join(address, 0, 2, PATIENCE, PATIENCE).unwrap();
+    let mut one = hello(address, 1, 2);
+    let data = serde_json::Value::Null;
+    send(&mut one, &ToServer::Tell { data }).unwrap();
+    zero.barrier().unwrap();
+    send(&mut one, &ToServer::Bye).unwrap();
+    // The rendezvous hangs up when it has heard that.
+    one.set_read_timeout(Some(PATIENCE)).unwrap();
+    io::copy(&mut one, &mut io::sink()).unwrap();
+    // Node 0 hears of this refusal after all that it was to hear of the end.
+    let _second = hello(address, 1, 2);
+    let until = Instant::now() + PATIENCE;
+    while lock(&zero.refused).is_none() {
+        assert!(Instant::now() < until);
+        thread::sleep(Duration::from_millis(1));
+    }
     zero.health.check().unwrap();
 }
