@@ -64,7 +64,7 @@
 //! static LOCK: Twa<Cell> = Twa::new(Cell::new(0), Cell::new(0));
 //!
 //! let ticket = LOCK.lock(&WORLD);
-//! // Here nobody else is.
+//! // Here no other thread is.
 //! LOCK.unlock(&WORLD, ticket);
 //! ```
 

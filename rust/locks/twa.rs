@@ -129,7 +129,7 @@ impl<W: World, const LONG_TERM_THRESHOLD: u32> RawLock<W> for Twa<W::Word, LONG_
     #[inline(always)]
     fn unlock(&self, world: &W, ticket: u32) {
         let next = self.ticket.hand_over(ticket);
-        // The handover is done. Now whoever comes `LONG_TERM_THRESHOLD` after
+        // The handover is done. Now the waiter `LONG_TERM_THRESHOLD` after
         // the next owner may come near. Release, pairs with the acquires in
         // `wait_long_term`: the grant stored above is seen with it. A RMW,
         // since other locks' notifications hit the slot too.

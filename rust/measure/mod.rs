@@ -12,7 +12,7 @@
 //! | `order.rs` | which lock and which number of writers come next |
 //! | `words.rs` | how a parameter's value is read |
 //! | `prng.rs` | the writers' generator, and a run's first ticket |
-//! | `watch.rs` | who has stalled, and how long somebody is waited for |
+//! | `watch.rs` | which writers have stalled, and how long one is waited for |
 //! | `verdict.rs` | how an experiment ended |
 //!
 //! Arithmetic saturates or wraps as it says, and nothing panics.

@@ -71,10 +71,10 @@ impl Mark {
 
     /// Whether the writer has stalled.
     ///
-    /// The lock hangs if no writer acquired anything for `enough` looks. The writer
-    /// starves if it acquired nothing for `enough` looks and had a CPU at each: a thread
-    /// that waits in a lock spins with preemption off. A thread that waits for a CPU has
-    /// not stalled: there may be many more writers than CPUs.
+    /// The lock hangs if no writer acquired anything for `enough` looks. The writer starves
+    /// if it acquired nothing for `enough` looks and had a CPU at each. A thread that waits
+    /// in a lock spins with preemption off. A thread that waits for a CPU has not stalled:
+    /// there may be many more writers than CPUs.
     pub fn has_stalled(self, still: u32, enough: u32) -> bool {
         (self.idle >= enough && still >= enough) || self.spun >= enough
     }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! A short sentence. A second sentence of the file's own comment: one two three four five six seven
-//! eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty
-//! twenty-one twenty-two twenty-three twenty-four twenty-five.
+//! eight nine ten eleven twelve thirteen.
 
 /// Short.
 ///
-/// - An item whose only sentence says one thing and then the next thing and then a third thing and a
-///   fourth thing and so on until it has one word more than all those thirty-two words.
+/// - An item whose only sentence says one thing and then the next thing until it has
+///   more words than all those twenty.
 ///
 /// ```
 /// let code = "is no sentence: one two three four five six seven eight nine ten eleven twelve thirteen

@@ -238,7 +238,7 @@ mod tests {
             (&launcher, None, Some(8), "a:8"),
             (&launcher, Some("b"), None, "b:7"),
             (&launcher, Some("b:9"), None, "b:9"),
-            // Of an address that nobody asks.
+            // A wrong port, of an address that is not used.
             (&[("MASTER_PORT", "x")], Some("b:9"), None, "b:9"),
         ] {
             let it = address(set, given, port).unwrap();

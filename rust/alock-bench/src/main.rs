@@ -39,8 +39,9 @@ use report::Report;
 /// ALock beside locks that need loopback, on the nodes of a cluster.
 ///
 /// Start one process on each node, by mpirun, srun or hand. A process reads its rank, the number
-/// of nodes and rank 0's address from its options, else from the launcher's variables. Give all
-/// nodes the same options. Only -d, -i and -x may differ. A process waits 60 s for the others.
+/// of nodes and rank 0's address from its options. Without them it reads the launcher's
+/// variables. Give all nodes the same options. Only -d, -i and -x may differ. A process waits
+/// 60 s for the others.
 ///
 /// With --device sim one process simulates all nodes, in virtual time. The defaults are then
 /// --nodes 5,10,20, --threads 1,2,4,8,12, --locality 85,90,95,100, --duration 5 and --rounds 3.
@@ -59,7 +60,7 @@ struct Options {
     #[arg(long)]
     size: Option<u16>,
     /// Where rank 0 listens, HOST or HOST:PORT. On rank 0, too, HOST must resolve to the address
-    /// by which the others reach it [default: MASTER_ADDR; a single node needs none]
+    /// by which the others reach it. A single node needs none [default: MASTER_ADDR]
     #[arg(long)]
     rendezvous: Option<String>,
     /// The TCP port there, if --rendezvous has none [default: MASTER_PORT, or 18550]

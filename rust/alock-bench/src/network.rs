@@ -9,8 +9,8 @@ use nic::PlainWrites;
 /// What of the device and the network can be chosen, for real devices.
 #[derive(Debug, Args)]
 pub(crate) struct Network {
-    /// The index of the device's address [default: the first of RoCE v2: of IPv4, else of IPv6,
-    /// else link-local; on InfiniBand 0]
+    /// The index of the device's address [default: the first of RoCE v2: IPv4, else IPv6, else
+    /// link-local; on InfiniBand 0]
     #[arg(short = 'x', long)]
     gid_index: Option<u8>,
     /// The device's port

@@ -36,7 +36,7 @@ pub(crate) struct About {
     #[serde(alias = "looks")]
     pub(crate) polls: u32,
     pub(crate) set: Set,
-    /// Whoever ran it wants it below every figure.
+    /// The user wants it below every figure.
     pub(crate) remark: Option<String>,
 }
 

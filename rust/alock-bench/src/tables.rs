@@ -189,7 +189,7 @@ fn latency(record: &Record, by_thread: bool) -> Result<String> {
 
 /// What is printed: the locks side by side; and the pairs of budgets, if there are some.
 pub(crate) fn text(table: &Table) -> std::result::Result<String, std::fmt::Error> {
-    // Of one number of nodes everybody knows.
+    // The reader knows the number of nodes where all rows have the same.
     let several = table.values(|key| key.nodes).len() > 1;
     let nodes = |key: &Key| match several {
         true => format!("| {} ", key.nodes),
@@ -320,7 +320,7 @@ mod tests {
         );
         let files = files(&record, &table).unwrap();
         let budgets = file(&files, "budgets.csv").unwrap();
-        // ALock's points, and nobody else's.
+        // ALock's points, and no other lock's.
         assert_eq!(budgets.len(), 1 + 4 * 4);
         for row in &budgets[1..] {
             let up: f64 = row[10].parse().unwrap();

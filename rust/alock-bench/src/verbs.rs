@@ -171,9 +171,9 @@ pub(crate) fn run(
         });
         ended.collect::<Result<Vec<_>, Error>>()
     });
-    // Nobody changes anything any more, nor needs the other end of a queue pair.
+    // No thread changes anything any more, nor needs the other end of a queue pair.
     let worked = worked.and_then(|worked| rendezvous.barrier().map(|()| worked));
-    // Also where somebody is lost: from here on no verb reaches this node's memory, and what
+    // Also where a node is lost: from here on no verb reaches this node's memory, and what
     // it adds up to stays.
     drop(threads);
     let sum = (0..settings.locks)

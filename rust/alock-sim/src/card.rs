@@ -391,7 +391,7 @@ impl Verbs for Card {
     }
 
     fn store(&self, at: WordPtr, value: u64, _known: bool) {
-        // Nobody waits for it to get there.
+        // No thread waits for it to get there.
         let _there = self.state().fetch(at, Want::Store);
         self.state().store(at, value);
     }

@@ -61,8 +61,8 @@ macro_rules! costs {
             /// Whether writes come into the memory in any order, and nothing pushes them there
             /// before [`Costs::placement`]. Firmware can force this, as relaxed ordering.
             pub relaxed: bool,
-            /// Whether a CPU that waits for a word of its own node's memory sees each change
-            /// at once, as a spinning CPU does. Else it looks again after a while that grows.
+            /// Whether a waiting CPU sees each change of its own node's memory at once, as a
+            /// spinning CPU does. Else it looks again after a while that grows.
             pub spins: bool,
         }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! A node's memory: its words, the caches that have each line, and the threads that wait
-//! for a line to change.
+//! A node's memory. It has the words, the caches that have each line, and the threads that
+//! wait for a line to change.
 
 use std::cell::RefCell;
 

@@ -21,7 +21,7 @@ use crate::remote::{Remote, Verbs};
 /// The verbs'.
 pub async fn spin_lock<V: Verbs>(verbs: &V, word: WordPtr) -> Result<(), V::Fault> {
     while verbs.cas(word, Ptr::NULL, u64::from(Ptr::TAG)).await? != Ptr::NULL {
-        // No pause on the wire; only a chance to hear that somebody is gone.
+        // No pause on the wire; only a chance to hear that a node is gone.
         verbs.wait(Looked::Own, 0).await?;
     }
     Ok(())

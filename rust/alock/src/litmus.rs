@@ -48,8 +48,8 @@ pub trait Sends {
     /// Why it cannot.
     type Fault;
 
-    /// Posts a write of `round` to the data. Behind it, by the same queue pair and without a wait,
-    /// it posts what sets the flag from `round - 1` to `round`. Ready when both are complete.
+    /// Posts a write of `round` to the data. Behind it, without a wait, it posts what sets the flag
+    /// from `round - 1` to `round`. Both go by the same queue pair. Ready when both are complete.
     fn write_and_flag(
         &self,
         words: Words,

@@ -9,7 +9,7 @@ use crate::access::{Access, Looked, Seen};
 use crate::ptr::{Cohort, LockPtr, Ptr, WordPtr};
 use crate::word::{Memory, Word};
 
-/// Somebody whom this thread waits for is gone, or this node's memory was overwritten.
+/// A node that this thread waits for is gone, or this node's memory was overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
@@ -20,7 +20,7 @@ pub struct Gone;
 /// | `prepare`: relaxed | nothing: the `swap` or `swap_if_null` after it releases it |
 /// | `swap`, `swap_if_null`: release | the successor's `swap`: its link comes after the null that `prepare` stored |
 /// | `swap`: acquire | the predecessor's `swap`. (Where the barrier after it is a fence, that would do) |
-/// | `clear`: release | the other cohort's look at this tail; who finds null, by the barrier before its look |
+/// | `clear`: release | the other cohort's look at this tail; a thread that finds null, by the barrier before its look |
 /// | `clear`, `swap_if_null`: no acquire | `clear` finds what this thread stored itself; what was done before the null that `swap_if_null` finds is acquired by the barriers behind it, before anything is entered |
 /// | full barrier between the swap and `victim`'s store | the other side's between its write of `victim` and its look: if its write came later, its look finds the tail. (A release store does not do, for the other side's later write reads nothing. On hardware where stores become visible to all at once it would; x86 pays nothing here) |
 /// | full barrier between `victim`'s store and the look | the other side's between its swap and its write of `victim`: a compare-and-swap that is complete before the write is posted |
@@ -42,7 +42,7 @@ impl<'m, M: Memory> Local<'m, M> {
     }
 }
 
-/// Gives whoever polls a chance to do something else, once.
+/// Gives the caller that polls a chance to do something else, once.
 pub fn once() -> impl Future<Output = ()> {
     let mut waited = false;
     poll_fn(move |_| {
@@ -122,7 +122,7 @@ impl<M: Memory> Access for Local<'_, M> {
     }
 }
 
-/// Who yields, by the one byte that is ever written.
+/// The cohort that yields, by the one byte that is ever written.
 pub fn victim_in(torn: u64) -> Cohort {
     if torn as u8 == Cohort::Local as u8 {
         Cohort::Local

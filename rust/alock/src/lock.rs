@@ -71,10 +71,10 @@ impl Held {
 /// `budget` is the same for all of a cohort. A budget that is handed over and is no less is a
 /// fault: memory was overwritten.
 ///
-/// `goes_on` is asked where the wait can be given up: by the first of the queue, while the other
-/// cohort has the lock, between its looks. A remote thread polls as rarely as [`crate::pace`] says.
-/// `None` if it said no. The lock is not held then, and the thread behind is first in its place.
-/// Behind a predecessor nothing can be given up.
+/// `goes_on` is asked where the wait can be given up. The first of the queue asks it between its
+/// looks, while the other cohort has the lock. A remote thread polls as rarely as [`crate::pace`]
+/// says. `None` if it said no. The lock is not held then, and the thread behind is first in its
+/// place. Behind a predecessor nothing can be given up.
 ///
 /// # Errors
 /// What the access says. The descriptor may be known to others then, and must never be used
@@ -145,7 +145,7 @@ async fn finish<A: Access>(
 ) -> Result<Option<Held>, A::Fault> {
     let place = match joined {
         Joined::HandedOver(Handover::Entry(left)) => {
-            // Whoever was a leader has used one of its budget at least.
+            // A thread that was a leader has used one of its budget at least.
             if left >= budget {
                 return Err(access.overwritten());
             }
@@ -156,7 +156,7 @@ async fn finish<A: Access>(
     };
     match peterson::enter(access, lock, place, goes_on).await? {
         Outcome::Entered => Ok(Some(Held::of(budget))),
-        // Who gives up leaves the queue. Whoever came behind is its first then, and has waited
+        // A leader that gives up leaves the queue. Its successor is the first then, and has waited
         // as long: it does not yield to the other cohort once more.
         Outcome::Withdrew(place) => {
             queue::leave(access, lock, mine, Handover::Place(place)).await?;

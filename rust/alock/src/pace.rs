@@ -3,23 +3,23 @@
 //! How often a leader that waits for the other cohort polls the lock over the wire.
 //!
 //! Each poll is a READ, which takes a round trip and a share of both nodes' cards. All others
-//! wait for that. So polls become rarer. The second begins when the first is complete, the third
-//! 2 round trips after the second began, the next 4 after that. From then on one begins every
-//! [`POLL_EVERY`] (8).
+//! wait for that. So polls become rarer. The second begins when the first is complete. The third
+//! begins 2 round trips after the second began, the next 4 after that. From then on one begins
+//! every [`POLL_EVERY`] (8).
 //!
-//! Why doubled, and why up to 8: an interval is what a hand-over may cost. Between the
-//! release and the poll that finds the lock free, no thread has it. Up to the bound an
-//! interval is about as long as the wait was already. From there on it is 8 round trips and
-//! the poll. That is little next to the remote cohort's turn: its budget is 20, and each
-//! entry takes two round trips at least. The cards carry an eighth of a spinning thread's
-//! READs.
+//! Why doubled, and why up to 8: an interval is what a hand-over may cost. Between the release
+//! and the poll that finds the lock free, no thread has it. Up to the bound an interval is about
+//! as long as the wait was already. From there on it is 8 round trips and the poll. That is
+//! little next to the remote cohort's turn. Its budget is 20, and each entry takes two round
+//! trips at least. The cards carry an eighth of a spinning thread's READs.
 //!
 //! The unit is the shortest poll that this thread has had, at whatever node. The first poll,
 //! with the write before it, is among them. A poll that waited for a CPU or behind others so
 //! does not make the next ones later. Where the paths have different lengths the unit is the
-//! nearest node's. A lock on a path of r units is polled every 7 + r units, so every (7 + r) / r
-//! of its own round trips, and never more rarely than every 8. A free lock is found no later for
-//! that, but at the cost of more READs: up to one after the other where r is large.
+//! nearest node's. A lock on a path of r units is polled every 7 + r units. That is every (7 +
+//! r) / r of its own round trips, and never more rarely than every 8. A free lock is found no
+//! later for that, but at the cost of more READs. Where r is large, these come up to one after
+//! the other.
 
 use core::cell::Cell;
 

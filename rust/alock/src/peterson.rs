@@ -10,7 +10,7 @@
 //!
 //! | what the successor's look needs | why it holds |
 //! |---|---|
-//! | the tail was never null since the cohort yielded | the leader who yielded is in the queue until he hands over, and the queue's end never becomes null while somebody is behind him |
+//! | the tail was never null since the cohort yielded | the leader that yielded is in the queue until it hands over. The queue's end never becomes null while a thread is behind that leader |
 //! | `victim` names this cohort, or the other one yielded later | each cohort writes its own name alone |
 //! | the successor's loads come after the full barrier behind the yield | the barrier is before the predecessor's `tell` (release), which the successor's `own` acquires; a verb's is over when it is complete |
 //!

@@ -51,7 +51,7 @@ impl Polls {
         loop {
             let polled = self.poll(future.as_mut());
             if polled.is_ready() || !self.posted.get() {
-                // Who checks polls once.
+                // A caller that checks polls once.
                 self.allow(0);
                 return polled;
             }

@@ -114,7 +114,7 @@ impl WordPtr {
     }
 }
 
-/// Who competes in which queue: by how a thread accesses *this* lock, not by what it is.
+/// The queue that a thread competes in: by how it accesses *this* lock, not by what it is.
 /// Each access decides anew (docs/alock.md, mistake 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cohort {
@@ -176,13 +176,13 @@ impl LockPtr {
 /// | word | | written by |
 /// |---|---|---|
 /// | 0 | `budget`: [`Descriptor::WAITING`], then what was handed over | its thread before it joins; its predecessor |
-/// | 1 | `next`: who waits behind, or null | its thread before it joins; its successor |
+/// | 1 | `next`: the thread that waits behind, or null | its thread before it joins; its successor |
 ///
 /// | `budget` | what its predecessor hands over |
 /// |---|---|
 /// | 1 to the cohort's budget less 1 | the lock, and as many entries of the cohort, this one included |
 /// | 0 | the lock, and that the other cohort's turn has come: yield first |
-/// | [`Descriptor::PLACE`] | not the lock, but the place of a leader who withdrew: only look |
+/// | [`Descriptor::PLACE`] | not the lock, but the place of a leader that withdrew: only look |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Descriptor(pub Ptr);
 
@@ -199,7 +199,7 @@ impl Descriptor {
         self.0.word(0)
     }
 
-    /// Who waits behind.
+    /// The thread that waits behind.
     pub const fn next(self) -> WordPtr {
         self.0.word(1)
     }

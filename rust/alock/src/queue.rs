@@ -45,7 +45,7 @@ impl Handover {
 /// How one came to the front of the queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Joined {
-    /// Nobody was there: it competes with the other cohort's leader.
+    /// No thread was there: it competes with the other cohort's leader.
     Leader,
     /// By its predecessor.
     HandedOver(Handover),
@@ -111,7 +111,7 @@ pub(crate) async fn leave<A: Access>(
     if last == mine.0.bits() {
         return Ok(());
     }
-    // Somebody has swapped himself in behind; he says so soon. Nobody makes it null meanwhile.
+    // A successor has swapped itself in; it says so soon. No thread makes the tail null meanwhile.
     if access.named(last)?.is_none() {
         return Err(access.overwritten());
     }

@@ -21,8 +21,8 @@ use crate::ptr::{Cohort, LockPtr, Ptr, WordPtr};
 /// Operations by one queue pair are carried out in the order in which they were posted. Between two
 /// queue pairs a complete write is ordered with nothing: another one's read may overtake it. A
 /// thread is to have one queue pair to a node. It serves all verbs of this trait, and the data that
-/// its locks there protect. Data by another queue pair, or of another node, needs a READ or a FLUSH
-/// by that queue pair before the unlock.
+/// its locks there protect. Data by another queue pair, or of another node, is to be flushed before
+/// the unlock. A READ or a FLUSH by that queue pair does that.
 pub trait Verbs {
     /// Why one cannot be completed.
     type Fault;
@@ -50,7 +50,7 @@ pub trait Verbs {
     ///
     /// A full barrier between them: the CPUs of that node see what was written before the read
     /// loads anything. A responder that carries them out in order may itself be a CPU, with a store
-    /// buffer: order alone does not promise this.
+    /// buffer. Order alone does not promise this.
     fn write_and_read(
         &self,
         to: WordPtr,
@@ -86,17 +86,17 @@ pub trait Verbs {
 ///
 /// Every verb is awaited before the next one is posted. The exception is `victim`'s write and the
 /// read after it. The full barrier between them is the responder's. A card reads over PCIe what it
-/// was asked for after a write, and a read does not pass a posted write there. Rxe's responder is a
+/// was asked for after a write. A read does not pass a posted write there. Rxe's responder is a
 /// CPU, which stores with release and then copies. There the locks that it takes between two
 /// packets are locked instructions on x86-64, which empty its store buffer.
 ///
 /// | here | pairs with |
 /// |---|---|
-/// | `prepare`: relaxed, then a compare-and-swap is posted | the provider's barrier before the doorbell, in `ibv_post_send` (rdma-core's `udma_to_device_barrier`): the card, and whoever learns of the descriptor by it, comes after the thread's earlier stores. On x86-64 it is for the compiler alone, since the CPU keeps stores in order; rxe's doorbell is a system call |
+/// | `prepare`: relaxed, then a compare-and-swap is posted | the provider's barrier before the doorbell, in `ibv_post_send` (rdma-core's `udma_to_device_barrier`): the card, and each thread that learns of the descriptor by it, comes after the thread's earlier stores. On x86-64 it is for the compiler alone, since the CPU keeps stores in order; rxe's doorbell is a system call |
 /// | a completion is polled | the provider's barrier after it found one (`udma_from_device_barrier`): loads after it see what the card stored before |
 /// | `own`: acquire | the card's write of that word, over PCIe (on rxe the kernel's store), or another thread's `tell` by CPU: what is posted or loaded afterwards comes after. The write is one word and says all: no order between two writes to this memory is relied on |
 /// | `tell` to the own node: release | `own`: acquire |
-/// | `clear`, by the queue pair of the section's writes: they are in the memory when its compare-and-swap reads | the look of whoever finds null: a verb's, or a local leader's (acquire). A card's accesses do not pass its earlier writes over PCIe: the memory is registered without relaxed ordering |
+/// | `clear`, by the queue pair of the section's writes: they are in the memory when its compare-and-swap reads | the look that finds null: a verb's, or a local leader's (acquire). A card's accesses do not pass its earlier writes over PCIe: the memory is registered without relaxed ordering |
 /// | a failed `clear` flushes the section's writes, before the `tell` that hands over | the successor's `own`: acquire, and then its reads by another queue pair, or its CPU's. The write of the last store is complete and need not be in the memory; without this verb the successor may read what was there before |
 /// | `victim`'s write by the same queue pair, after that `clear` | the local leader's look at `victim`: acquire |
 #[derive(Debug)]

@@ -28,8 +28,8 @@ pub trait Word {
     fn smp_mb_after_rmw();
 }
 
-/// [`Word`] for a type, by atomics. Its arguments are the way from the word to its atomic, the
-/// atomics' module, and whether an RMW is a full barrier on this machine.
+/// [`Word`] for a type, by atomics. Its arguments are the way from the word to its atomic, and
+/// the atomics' module. The last one says whether an RMW is a full barrier on this machine.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! word_by_atomics {
@@ -95,12 +95,12 @@ pub trait Memory {
     /// The word at `offset` bytes.
     ///
     /// # Panics
-    /// Panics where there is none: a pointer of this node that leads out of its memory is a
+    /// Panics where there is none. A pointer of this node that leads out of its memory is a
     /// mistake of this crate.
     fn word(&self, offset: u64) -> &Self::Word;
 
-    /// See [`Access::is_there`](crate::access::Access::is_there): of this node, for whoever joins
-    /// locally is. By default every line may be one.
+    /// See [`Access::is_there`](crate::access::Access::is_there): of this node, for a thread that
+    /// joins locally is. By default every line may be one.
     fn is_there(&self, line: Ptr) -> bool {
         let _ = line;
         true

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! The orderings and the fence, under the C11 model: a local and a remote thread, the real
-//! queue, Peterson's lock and CPU access. The card is an agent that acts at once, in order;
+//! The orderings and the fence, under the C11 model. There are a local and a remote thread, the
+//! real queue, Peterson's lock and CPU access. The card is an agent that acts at once, in order;
 //! its compare-and-swap is a load and a store.
 
 mod shared;
@@ -29,8 +29,8 @@ use shared::block_on;
 struct Portable(AtomicU64);
 alock::word_by_atomics!(Portable, |word| word.0, loom::sync::atomic, false);
 
-/// The crate's word as on x86-64: nothing but an order to the compiler after an RMW, which
-/// loom, that knows of no locked instruction, takes for nothing at all. Local threads among
+/// The crate's word as on x86-64. After an RMW there is nothing but an order to the compiler. Loom
+/// knows of no locked instruction, and takes that for nothing at all. Local threads among
 /// themselves must do with that: then what the RMWs acquire and release is enough for them.
 #[derive(Default)]
 struct X86(AtomicU64);
@@ -99,7 +99,7 @@ impl<W: Word> Verbs for LoomCard<'_, W> {
         if found == old {
             word.store_release(new);
         }
-        // Complete: everybody sees it before what this thread does next.
+        // Complete: every thread sees it before what this thread does next.
         if self.0.completion_is_barrier {
             fence(SeqCst);
         }
@@ -320,12 +320,12 @@ fn waiting(shared: &Arc<Shared<Portable>>, remote: bool, mine: u64, looks: u32) 
     })
 }
 
-/// The first holds the lock, the second waits behind it; the third comes from the other
-/// cohort, or waits already, and the first hands over with a budget of 0.
+/// The first holds the lock, and the second waits behind it. The third comes from the other
+/// cohort, or waits already. The first hands over with a budget of 0.
 ///
-/// Where the third comes, loom does not run its barrier before one in the first's release:
-/// nothing but their order depends on it. Where it waits already, it has only loads left, and
-/// what lets it in is `victim`.
+/// Where the third comes, loom does not run its barrier before one in the first's release. Nothing
+/// but their order depends on it. Where it waits already, it has only loads left, and what lets it
+/// in is `victim`.
 fn search_handover(remote: bool, waits: bool) {
     let what = if waits {
         "handed over while one waits"
@@ -369,9 +369,9 @@ fn search_handover(remote: bool, waits: bool) {
     });
 }
 
-/// The first holds the lock; of the other cohort the second waits, and the third behind it. The
-/// second gives up at its next look that does not let it in, and the third has its place: it looks
-/// without having yielded, and without a barrier of its own.
+/// The first holds the lock. Of the other cohort the second waits, and the third behind it. The
+/// second gives up at its next look that does not let it in. The third then has its place. It
+/// looks without having yielded, and without a barrier of its own.
 fn search_place(remote: bool) {
     explore("a place is handed on", Some(3), move || {
         let shared = Arc::new(Shared::<Portable>::new(3, true));

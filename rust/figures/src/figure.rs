@@ -84,7 +84,7 @@ pub struct Look {
     pub shape: Shape,
 }
 
-/// A mark's shape, for whoever sees no colours.
+/// A mark's shape, for a reader without colour vision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// A disc.

@@ -14,8 +14,8 @@
 //! its data show, and is computed from them ([`finding`]).
 //!
 //! No plotting library is used. `plotters`, 0.3.7 of 2024, hands its SVG backend lines and
-//! letters alone. A picture then has no title, no description and no named series that a
-//! screen reader or a test could find. These would take more code beside it than [`svg`] has.
+//! letters alone. A picture then has no title, no description and no named series for a
+//! screen reader or a test. These would take more code beside it than [`svg`] has.
 //!
 //! # Promises
 //!

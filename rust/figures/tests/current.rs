@@ -30,8 +30,8 @@ fn committed_figures_are_current() {
     assert_eq!(stale, [""; 0], "`make figures` draws them");
 }
 
-/// The control: a picture that was edited, one that is gone, one that nobody draws, and data
-/// that changed.
+/// The control: an edited picture, a missing one, one that the list does not have, and changed
+/// data.
 #[test]
 fn what_is_not_current_is_found() {
     let dir = tempfile::tempdir().unwrap();
@@ -53,7 +53,7 @@ fn what_is_not_current_is_found() {
     {
         assert!(line.contains(&format!("/{name}.svg: ")), "{line}");
     }
-    // Drawn, it is current but for what nobody draws.
+    // Drawn, it is current but for the picture that the list does not have.
     list::draw(&at("figures.toml")).unwrap();
     assert_eq!(stale().len(), 1);
 }

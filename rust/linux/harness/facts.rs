@@ -30,7 +30,7 @@ pub(crate) enum SlowPath {
     /// Test-and-set: what a hypervisor's guest gets without PV spinlocks. Not
     /// qspinlock.
     TestAndSet,
-    /// Nobody could be made to wait (one CPU), or the word is another.
+    /// No thread could be made to wait (one CPU), or the word is another.
     Unknown,
 }
 
@@ -40,8 +40,8 @@ pub(crate) struct Facts {
     pub(crate) slow_path: SlowPath,
     cpus: u32,
     isolated: u32,
-    /// The preemption model, whether CPUs share cores, and how many nodes there are: at
-    /// the start, for all three may change.
+    /// The preemption model, whether CPUs share cores, and how many nodes there are.
+    /// All are the start's, for all three may change.
     preempt: &'static CStr,
     smt: bool,
     numa_nodes: u32,
@@ -85,7 +85,7 @@ impl<const N: usize> Name<N> {
     }
 }
 
-/// Who traces, as far as a module can see it.
+/// The tracers at work, as far as a module can see them.
 #[derive(Clone, Copy)]
 struct Tracers {
     /// Whether the functions that writers call are patched; negative: unknown.
@@ -285,7 +285,7 @@ pub(crate) fn gather(stopping: &impl Fn() -> bool) -> Facts {
     Facts {
         slow_path: identify(stopping),
         cpus: shim::online_cpus(),
-        // This is a kthread that nobody bound, as the writers are.
+        // This is a kthread that is bound to no CPU, as the writers are.
         isolated: shim::isolated_cpus(),
         // SAFETY: It is a literal.
         preempt: unsafe { CStr::from_char_ptr(shim::handover_preempt_model()) },
@@ -304,7 +304,7 @@ pub(crate) fn gather(stopping: &impl Fn() -> bool) -> Facts {
 /// which looks like test-and-set. Test-and-set is therefore believed only twice
 /// in a row. The answer is unknown where no second CPU is left for the waiter.
 fn identify(stopping: &impl Fn() -> bool) -> SlowPath {
-    // This is a kthread that nobody bound, and so is the waiter.
+    // This is a kthread that is bound to no CPU, and so is the waiter.
     if !cfg!(CONFIG_QUEUED_SPINLOCKS) || shim::usable_cpus() < 2 {
         return SlowPath::Unknown;
     }
@@ -356,7 +356,7 @@ fn probe(stopping: &impl Fn() -> bool) -> Option<SlowPath> {
         GFP_KERNEL,
     )
     .ok()?;
-    // SAFETY: The cell is big enough for a raw spinlock, and nobody uses it.
+    // SAFETY: The cell is big enough for a raw spinlock, and no thread uses it.
     unsafe { shim::handover_raw_spin_init(probe.state()) };
     // SAFETY: `waiter` expects a probe with a lock; it stays until `stop` below
     // has returned. `waiter` ends with `await_stop`.
@@ -386,7 +386,7 @@ fn probe(stopping: &impl Fn() -> bool) -> Option<SlowPath> {
     let alone = probe.word();
     probe.step.store_release(2);
     // The waiter sleeps a tick at most, and shows in the word at once, or never.
-    // Nobody spins without a bound here: CPUs may be asked to stop meanwhile.
+    // No thread spins without a bound here: CPUs may be asked to stop meanwhile.
     let until = shim::now_ns() + 200_000_000;
     let mut word = alone;
     while word == alone && shim::now_ns() < until && !stopping() {
@@ -424,8 +424,8 @@ unsafe extern "C" fn waiter(arg: *mut c_void) -> c_int {
     while probe.step.load_acquire() != 2 && probe.over.load_acquire() == 0 {
         shim::sleep_ms(1);
     }
-    // SAFETY: Paired with `preempt_enable` below. Who sees step 3 knows that
-    // the next thing this CPU does is to wait.
+    // SAFETY: Paired with `preempt_enable` below. A thread that sees step 3
+    // knows that the next thing this CPU does is to wait.
     unsafe { spin::shim::handover_preempt_disable() };
     probe.step.store_release(3);
     // SAFETY: The lock is initialised, by this function's contract.

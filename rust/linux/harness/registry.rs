@@ -92,7 +92,7 @@ impl Entry {
             excludes: S::EXCLUDES,
             fifo: S::FIFO,
             init: |cell, first| {
-                // SAFETY: The cell is big enough and nobody else uses it.
+                // SAFETY: The cell is big enough and no other thread uses it.
                 unsafe { S::init(cell.state::<S>(), first) }
             },
             writer: writer::writer::<S>,

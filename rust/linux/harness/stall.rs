@@ -23,8 +23,8 @@ const TICK_MS: u32 = 250;
 struct Mark {
     writer: *const Writer,
     thread: *const Thread,
-    /// Its total, for how many looks it has been that, and at how many of these in
-    /// a row it had a CPU.
+    /// Its total, and for how many looks it has been that. Then at how many of these in a
+    /// row it had a CPU.
     total: Once<u64>,
     idle: Once<u32>,
     spun: Once<u32>,

@@ -46,7 +46,7 @@ pub(crate) unsafe trait Subject: 'static {
     ///
     /// # Safety
     ///
-    /// `state` must be initialised and stay so while anybody uses it.
+    /// `state` must be initialised and stay so while any thread uses it.
     unsafe fn lock(state: *mut Self::State) -> u32;
 
     /// Releases.

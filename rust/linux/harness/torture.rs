@@ -20,7 +20,7 @@ use kernel::prelude::*;
 
 const MS: u64 = 1_000_000;
 
-/// What a run may ask of whoever runs it.
+/// What a run may ask of its caller.
 pub(crate) trait Control {
     /// Whether the experiment is to end.
     fn stopping(&self) -> bool;
@@ -111,14 +111,14 @@ pub(crate) fn run(
         run.enter(phase::STOP);
     }
 
-    // Whether the warm-up was given up although nobody asked to end.
+    // Whether the warm-up was given up although no end was asked for.
     let late = !warm && !control.stopping() && !watch.any_stalled();
     // If it hangs, the module must stay: from now on, so that no rmmod begins.
     let pinned = (late || watch.any_stalled()) && control.pin_module();
     let hung = run.join(control, pinned);
     // SAFETY: No requirements.
     let steal_ns = unsafe { shim::handover_steal_ns() }.saturating_sub(steal);
-    // From here on nobody else looks at the writers.
+    // From here on no other thread looks at the writers.
     watch.stop();
     let outcome = run.judge(ns, steal_ns, hung, watch.stalled());
     run.end(hung != 0);
@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
         let writers = self.writers.len();
         await_all(writers, 5000, |writer| writer.here.read());
         self.enter(phase::MUSTER);
-        // This is a kthread that nobody bound, as the writers are.
+        // This is a kthread that is bound to no CPU, as the writers are.
         let cpus = shim::usable_cpus() as usize;
         await_all(writers.min(cpus), 100, |writer| writer.mustered.read());
     }

@@ -91,7 +91,7 @@ impl Bench {
             spin: Apart::new(new_spinlock!((), "handover_bench_spin"))?,
             raw: KBox::new(LockCell::new(), GFP_KERNEL)?,
         };
-        // SAFETY: The cell is big enough for a raw spinlock, and nobody uses it.
+        // SAFETY: The cell is big enough for a raw spinlock, and no thread uses it.
         unsafe { shim::handover_raw_spin_init(bench.raw.raw_state()) };
         bench.sample(0);
         Ok(bench)

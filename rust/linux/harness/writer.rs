@@ -17,7 +17,7 @@ use kernel::{
     prelude::*,
 };
 
-/// The writers' nice value: locktorture's, MAX_NICE. Whoever else wants a CPU gets it.
+/// The writers' nice value: locktorture's, MAX_NICE. Any other thread that wants a CPU gets it.
 pub(crate) const NICE: i32 = 19;
 
 /// A value that one thread writes at a time and others may read: `READ_ONCE()`
@@ -72,7 +72,7 @@ pub(crate) mod phase {
 /// What the lock protects.
 #[repr(C, align(128))]
 pub(crate) struct Guarded {
-    /// Who is in the critical section, or 0.
+    /// The writer that is in the critical section, or 0.
     owner: Once<u32>,
     /// The ticket that is to be admitted next.
     next: Once<u32>,

@@ -123,7 +123,7 @@ pub(super) struct Tried {
 /// Where the machine has fewer CPUs than it shows, threads try by turns for long.
 /// Two threads that never try at one moment show nothing.
 ///
-/// An owner adds one to what the lock protects, and takes as long for it as a
+/// An owner adds one to what the lock protects. It takes as long for that as a
 /// bug's window in `try_lock` may be. A thread that comes out of the window then
 /// finds the owner in the section. This holds also where both were interrupted. No
 /// thread waits, also in a lock that does not exclude.
@@ -207,7 +207,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Nobody yet.
+    /// No contender yet.
     pub(super) fn new() -> Self {
         Self {
             ids: [u32::MAX; 4],
@@ -253,8 +253,8 @@ pub(super) const CROWD_LAPS: u32 = 25;
 
 /// Four threads add one to what `lock` protects, [`CROWD_LAPS`] times each. An
 /// owner leaves when the other three wait. In its last lap it leaves at once. In
-/// the lap before, all others have one to go, since each lap of one thread is a
-/// lap of all.
+/// the lap before, all others have one to go. Each lap of one thread is a lap of
+/// all.
 pub(super) fn crowd<R: SpinRaw>(lock: &Spin<u32, R>) -> Result {
     let late = Atomic::new(false);
     let muster = Muster::new(4);
@@ -263,7 +263,7 @@ pub(super) fn crowd<R: SpinRaw>(lock: &Spin<u32, R>) -> Result {
         for lap in 1..=CROWD_LAPS {
             let mut guard = lock.lock();
             *guard += 1;
-            // Once somebody is late there is no more waiting.
+            // Once a contender is late there is no more waiting.
             if lap < CROWD_LAPS
                 && !late.load(Relaxed)
                 && !reached(|| late.load(Relaxed) || present(lock) == 4)

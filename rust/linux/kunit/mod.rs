@@ -148,7 +148,7 @@ macro_rules! suite {
             fn four_contenders() -> Result {
                 let lock = KBox::pin_init($new!(0), GFP_KERNEL)?;
                 assert!(cpus() >= 4);
-                // Nobody leaves before the other three wait.
+                // No contender leaves before the other three wait.
                 course::crowd(&lock)?;
                 assert_eq!(*lock.lock(), 4 * course::CROWD_LAPS);
                 Ok(())
@@ -167,7 +167,7 @@ suite!(handover_twa, new_twa_lock, {
         assert!(cpus() >= 4);
         let seen = crate::kunit::tally::three_wait()?;
         // While the owner stayed, one waited for its grant and two on the slot,
-        // and nobody was notified.
+        // and no waiter was notified.
         assert_eq!(seen.held.on_grant, 1);
         assert_eq!(seen.held.on_slot, 2);
         assert_eq!(seen.held.notified, 0);

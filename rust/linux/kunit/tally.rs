@@ -123,7 +123,7 @@ pub(super) fn three_wait() -> Result<Seen> {
     together(4, |id| {
         let _present = muster.fall_in();
         let owner = id == 0;
-        // The others come once somebody owns the lock.
+        // The others come once a thread owns the lock.
         reached(|| owner || ticket.increments.load(Relaxed) > 0);
         let mine = lock.lock(&world);
         if owner {

@@ -122,7 +122,7 @@ impl Muster {
                 }
                 cpu_relax();
             }
-            // Whoever waits for this CPU gets it here.
+            // A thread that waits for this CPU gets it here.
             // SAFETY: Paired with `preempt_disable` above.
             unsafe { spin::shim::handover_preempt_enable() };
             // SAFETY: No lock is held.

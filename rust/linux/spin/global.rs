@@ -5,8 +5,8 @@
 /// Defines a [`TwaLock`](crate::spin::TwaLock) or a [`TicketLock`](crate::spin::TicketLock) in a
 /// `static`: a [`GlobalLock`](kernel::sync::GlobalLock).
 ///
-/// Whoever writes `unsafe(uninit)` promises that the lock's `init` is called once, before the
-/// first `lock`. A module's own `init` is the place.
+/// A module that writes `unsafe(uninit)` promises that the lock's `init` is called once, before
+/// the first `lock`. A module's own `init` is the place.
 ///
 /// # Examples
 ///

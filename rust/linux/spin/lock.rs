@@ -57,7 +57,7 @@ pub use new_twa_lock;
 /// ```
 /// let taken = KBox::pin_init(new_ticket_lock!(0, "taken"), GFP_KERNEL)?;
 /// *taken.lock() += 1;
-/// // Whoever may not wait tries.
+/// // A thread that may not wait tries.
 /// if let Some(mut taken) = taken.try_lock() {
 ///     *taken += 1;
 /// }

@@ -96,7 +96,7 @@ proptest! {
         }
     }
 
-    /// Whatever the numbers, also such as no run has: an index is none above 1, a tick of no
+    /// Whatever the numbers, also such as no run has. No index is above 1, and a tick of no
     /// time makes no second.
     #[test]
     fn no_number_is_too_much(

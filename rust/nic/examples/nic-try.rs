@@ -48,7 +48,7 @@ fn expect<T: PartialEq + std::fmt::Debug>(what: &str, seen: T, expected: T) -> R
     Err(format!("{what}: {seen:?}, not {expected:?}").into())
 }
 
-/// Connects to whoever is at the other end of `stream`; both are connected once it returns.
+/// Connects to the peer at the other end of `stream`; both are connected once it returns.
 fn meet(
     nic: &Nic,
     region: &Region,
@@ -181,7 +181,7 @@ fn loopback(nic: &Nic, operations: u64) -> Result<()> {
     let (mut a, _b) = pair(nic)?;
     exercise(&mut a, region.remote(0), operations)?;
     check(&region, operations)?;
-    // Nobody reads while it writes, so that a write that tears is right, too.
+    // No other verb reads while it writes, so that a write that tears is right, too.
     let (mut a, _b) = pair_that_writes(nic, Writes::Plain)?;
     for i in 0..operations {
         a.post_list(

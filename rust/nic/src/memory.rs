@@ -105,7 +105,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: by the type's invariant this is its own mapping, and nobody has it now.
+        // SAFETY: by the type's invariant this is its own mapping, and no thread has it now.
         let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
         // It fails for ranges that are none.
         debug_assert!(unmapped.is_ok());

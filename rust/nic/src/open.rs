@@ -202,7 +202,7 @@ fn at_a_time(most: i32) -> u8 {
     most.clamp(1, 16) as u8
 }
 
-/// What that port of a device is like. Whoever cannot be asked is none that is chosen.
+/// What that port of a device is like. A device that cannot be asked is not chosen.
 fn port_is(device: &device::Device<'_>, port: u8) -> PortIs {
     let state = device
         .open()

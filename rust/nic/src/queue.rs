@@ -28,9 +28,9 @@ const SPINS: u64 = 200;
 /// A reliable connection to one peer, with a completion queue of its own.
 ///
 /// Operations complete in the order in which they are posted. The peer's card carries them out in
-/// that order, with one exception: what is behind a read or a compare-and-swap may overtake it
-/// where it is not [fenced](WorkRequest::fenced). A complete write is the peer's card's, and need not
-/// be in the memory yet: see [`WorkRequest::write`].
+/// that order, with one exception. What is behind a read or a compare-and-swap may overtake it
+/// where it is not [fenced](WorkRequest::fenced). A complete write is the peer's card's, and need
+/// not be in the memory yet: see [`WorkRequest::write`].
 ///
 /// It may go from thread to thread but is one thread's at a time:
 ///

@@ -19,8 +19,8 @@ pub(crate) struct Silence {
 
 impl Silence {
     /// Longer than a device tries. It may wait four times as long as it was told, for the first
-    /// packet and for each retry: InfiniBand specification, volume 1, 9.7.6.1.3. A second is added
-    /// for what is busy here.
+    /// packet and for each retry. That is of the InfiniBand specification, volume 1, 9.7.6.1.3. A
+    /// second is added for what is busy here.
     ///
     /// Cards may take a short timeout for a longer one. Some are said to have a least one, of up to
     /// half a second. None has been tested. A timeout shorter than 17, which is 537 ms, therefore

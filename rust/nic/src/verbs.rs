@@ -2,7 +2,7 @@
 
 //! The foreign calls that sideway does not wrap, and its unsafe ones: registration and
 //! posting. Version 0.4.3 of sideway posts compare-and-swap, read and write, but no atomic
-//! write, and ends a post list of its own. All four are therefore posted here, one way.
+//! write. It ends a post list of its own. All four are therefore posted here, one way.
 
 use crate::{Memory, RemoteWord};
 use rdma_mummy_sys::{ibv_qp_ex, ibv_qp_to_qp_ex, ibv_send_flags};
@@ -167,8 +167,8 @@ impl Post {
         if qp.is_null() {
             return Err(unsupported());
         }
-        // SAFETY: it is an extended queue pair, and `&mut self` means that nobody else
-        // is posting to it.
+        // SAFETY: it is an extended queue pair, and `&mut self` means that no other
+        // thread is posting to it.
         unsafe { self.post_to(qp, works) }
     }
 
@@ -183,7 +183,7 @@ impl Post {
         let (Some(start), Some(complete), Some(abort)) = (start, complete, abort) else {
             return Err(unsupported());
         };
-        // SAFETY: `qp` is one that nobody else is posting to.
+        // SAFETY: `qp` is one that no other thread is posting to.
         unsafe { start(qp) };
         for work in works {
             // SAFETY: between start and complete or abort.

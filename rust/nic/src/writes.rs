@@ -7,8 +7,8 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// How eight aligned bytes are written into the memory behind a device, so that no reader there
-/// sees a part of them.
+/// How eight aligned bytes get into the memory behind a device, so that no reader sees a part of
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Writes {
@@ -52,9 +52,9 @@ pub(crate) enum Driver {
 impl Writes {
     /// The kernel's drivers of devices whose plain writes of eight aligned bytes are single.
     ///
-    /// This is from the literature, and has not been tested here. *ALock*, SPAA 2024, section 1 and
-    /// table 1, says: "RDMA reads and writes are only atomic with their local counterparts for
-    /// accesses within a single cache line". It follows *FaRM*, NSDI 2014, whose reads without
+    /// This is from the literature, and has not been tested here. *ALock*, SPAA 2024, says it in
+    /// section 1 and table 1. "RDMA reads and writes are only atomic with their local counterparts
+    /// for accesses within a single cache line". It follows *FaRM*, NSDI 2014, whose reads without
     /// locks stand on it. RDMA locks and stores of the last ten years assume it of `mlx5_core`. The
     /// `rpma_atomic_write` of `librpma` was a plain inline write of 8 bytes.
     ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! rlock by one thread, by 4 and 256 that share one CPU, one lock and one counter, and by
-//! 2 on two CPUs with a lock each: the same loop.
+//! The same loop of rlock by different numbers of threads. One thread runs alone. 4 and
+//! 256 share one CPU, one lock and one counter. 2 run on two CPUs, with a lock each.
 
 use std::arch::asm;
 use std::error::Error;
@@ -59,7 +59,7 @@ fn insist(owner: &Owner, lock: &Lock<Line<Slot>>) {
     }
 }
 
-/// Takes the lock, from whoever has it. Inline: what a call returns lies in memory.
+/// Takes the lock, from any owner. Inline: what a call returns lies in memory.
 #[inline(always)]
 fn take<'t>(owner: &'t Owner, lock: &'t Lock<Line<Slot>>) -> Token<'t, Line<Slot>> {
     loop {

@@ -68,10 +68,10 @@ trait Thread {
     fn free(&mut self, block: u32);
 }
 
-/// An arena by rlock: the free list and the rest of the chunk are one word, so that
-/// every step is one committing store. The lower half is the list's head. The upper
-/// half is the next fresh block. A chunk's first block is never fresh: the chunk
-/// before ends there.
+/// An arena by rlock. The free list and the rest of the chunk are one word. So every
+/// step is one committing store. The lower half is the list's head. The upper half is
+/// the next fresh block. A chunk's first block is never fresh: the chunk before ends
+/// there.
 struct Revocable {
     memory: Memory,
     arenas: PerCpu<Slot>,
@@ -161,7 +161,7 @@ impl Thread for RevocableThread<'_> {
     }
 }
 
-/// An arena as anybody writes it.
+/// An arena as any program writes it.
 #[derive(Default)]
 struct Plain {
     list: u32,
@@ -271,7 +271,7 @@ fn run<A: Arenas>(name: &str, arenas: &A, threads: usize) {
     let start = Barrier::new(threads + 1);
     let stop = AtomicU32::new(0);
     let pairs = AtomicU64::new(0);
-    // Who holds a block: nobody else may.
+    // The thread that holds a block: no other thread may.
     let holders: Vec<AtomicU32> = (0..arenas.memory().next.len())
         .map(|_| AtomicU32::new(0))
         .collect();

@@ -51,8 +51,8 @@ static NEXT: AtomicU32 = AtomicU32::new(1);
 pub struct Counter {
     /// Its number, plus one; 0 before its first use, [`NONE`] without a slot.
     number: AtomicU32,
-    /// What could not be counted in a block. That is so in a signal handler on a section, in a
-    /// thread that is ending, and where rlock cannot be used.
+    /// What could not be counted in a block. That is so in a signal handler on a section, and in a
+    /// thread that is ending. It is also so where rlock cannot be used.
     rest: AtomicU64,
 }
 
@@ -78,7 +78,7 @@ impl Counter {
     pub fn add(&self, n: u64) {
         let number = self.number.load(Ordering::Relaxed);
         if let Some((set, index)) = index_of(number) {
-            // Whoever owns a block goes on with it, wherever it runs: until somebody
+            // The owner of a block goes on with it, wherever it runs: until another thread
             // wants it.
             if let Some(mut token) = SETS[set].hinted(set) {
                 if token.add(|block| &block.counts[index], n).is_ok() {

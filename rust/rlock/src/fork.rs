@@ -5,7 +5,7 @@
 //! A child of `fork` has one thread. In `fork`'s own handler, what other threads owned
 //! becomes free. The remaining thread's record gets the child's thread and files. A
 //! child of a bare `clone` runs no such handlers. A page that the kernel wipes on a
-//! fork shows it, and the child's first thread mends all as soon as it acquires. A
+//! fork shows it. The child's first thread then mends all as soon as it acquires. A
 //! child that shares the memory (`vfork`) finds the page as it was and another process
 //! id: it is refused.
 
@@ -39,7 +39,7 @@ pub(crate) fn prepare(pid: u32) -> Result<(), Error> {
         mark.store(1, Ordering::Release);
         return Ok(());
     }
-    // SAFETY: a fresh mapping, of a page, which is unmapped only where nobody has it.
+    // SAFETY: a fresh mapping, of a page, which is unmapped only where no thread has it.
     let page = unsafe {
         let page = mmap_anonymous(
             ptr::null_mut(),
@@ -109,7 +109,7 @@ extern "C" fn in_child() {
     let own = section::own();
     for record in record::all() {
         if !ptr::eq(record, own) && record.is_claimed() {
-            // Its thread is not here: nobody stands in its section.
+            // Its thread is not here: no thread stands in its section.
             record.give_back();
         }
     }
@@ -123,7 +123,7 @@ extern "C" fn in_child() {
             // The signal that was sent in the parent is not pending here.
             let state = own.shared.state.fetch_and(!SIGNALLED, Ordering::SeqCst);
             files::publish(own, setup);
-            // It may have forked in a handler on a section that somebody had cancelled.
+            // It may have forked in a handler on a section that another thread had cancelled.
             if state & CANCELLED != 0 && own.shared.section.load(Ordering::Relaxed) != 0 {
                 let tid = own.tid.load(Ordering::Relaxed);
                 let _ = setup

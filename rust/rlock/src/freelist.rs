@@ -17,7 +17,7 @@ use crate::token::Token;
 /// committing store each, on the list of the thread's CPU. When that list is empty, a pop
 /// takes over another CPU's list.
 ///
-/// Who pops a thing sees what was written to it before it was pushed.
+/// A thread that pops a thing sees what was written to it before it was pushed.
 ///
 /// Last in, first out, a CPU at a time. Four bytes a thing, and a page a list.
 ///
@@ -117,8 +117,8 @@ impl FreeList {
     #[inline]
     fn pop_from(&self, list: &mut Token<'_, Slot>) -> Option<u32> {
         let first = u32::try_from(list.load()).ok()?.checked_sub(1)?;
-        // The list is this thread's as long as the store below succeeds: nobody popped
-        // the first meanwhile, or pushed it again.
+        // The list is this thread's as long as the store below succeeds: no other thread
+        // popped the first meanwhile, or pushed it again.
         let next = self.next[first as usize].load(Ordering::Relaxed);
         list.store(|head| head, u64::from(next))
             .ok()
@@ -129,7 +129,7 @@ impl FreeList {
     /// the result.
     #[cold]
     fn take_over(&self, owner: &Owner) -> Result<Option<u32>, Busy> {
-        // Taken as a whole: nobody pops from it, so that no head comes twice.
+        // Taken as a whole: no thread pops from it, so that no head comes twice.
         let homeless = self.homeless.swap(0, Ordering::Acquire);
         let mut found = (homeless != 0).then_some(homeless);
         let take = |mut list: Token<'_, Slot>| {
@@ -147,7 +147,7 @@ impl FreeList {
         let Some(first) = found.and_then(|all| all.checked_sub(1)) else {
             return Ok(None);
         };
-        // Nobody else has these now.
+        // No other thread has these now.
         let rest = self.next[first as usize].swap(0, Ordering::Relaxed);
         if rest != 0 {
             self.put(owner, rest);

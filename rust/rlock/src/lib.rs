@@ -4,10 +4,9 @@
 //! data on it.
 //!
 //! A thread acquires a [`Lock`] once. It then writes under the lock without a locked
-//! instruction, until another thread takes the lock away. From a thread that does not
-//! run, the lock is taken at once: the common case for data that nearly belongs to a
-//! CPU. From a running thread the attempt fails, waits, or interrupts, as [`Cancel`]
-//! says.
+//! instruction, until another thread takes the lock away. From a thread that does not run, the
+//! lock is taken at once. That is the common case for data that nearly belongs to a CPU. From
+//! a running thread the attempt fails, waits, or interrupts, as [`Cancel`] says.
 //!
 //! ```
 //! use rlock::{Lock, Owner, Slot};
@@ -17,7 +16,7 @@
 //! let owner = Owner::register()?;
 //! let mut token = owner.acquire(&HITS)?;
 //! for _ in 0..10_000 {
-//!     // Revoked: somebody took the lock, or it is given up after some thousand commits
+//!     // Revoked: another thread took the lock, or it is given up after some thousand commits
 //!     // (`Config::operations`). Nothing was written.
 //!     while token.add(|hits| hits, 1).is_err() {
 //!         token = owner.acquire(&HITS)?;

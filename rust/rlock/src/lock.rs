@@ -63,8 +63,8 @@ impl fmt::Debug for Slot {
 /// memory that processes share: an owner's index means something in one process only.
 ///
 /// Not [`Unpin`], though it may be moved. A token's operations ask for data that is. So none
-/// reaches a lock that lies in another lock's data, but through a type for which [`Unpin`] was
-/// implemented by hand ([`Token`](crate::Token#slots)).
+/// reaches a lock that lies in another lock's data. The exception is a type with a hand-written
+/// [`Unpin`] ([`Token`](crate::Token#slots)).
 ///
 /// # Examples
 ///
@@ -92,7 +92,7 @@ impl<T> Lock<T> {
         Self::owned(Ownership::NOBODY, data)
     }
 
-    /// Ends the ownership of whoever owns the lock. After `Ok` the owner of that moment
+    /// Ends the ownership of the lock's owner. After `Ok` the owner of that moment
     /// writes nothing more under it, and all that it wrote is seen. The lock is not the
     /// caller's by that: another thread may acquire it at once.
     ///
@@ -119,7 +119,7 @@ impl<T> Lock<T> {
     ///
     /// # Safety
     ///
-    /// `at` must be a lock's memory, all zero and nobody else's. Zeroes must be a `T`.
+    /// `at` must be a lock's memory, all zero and the caller's alone. Zeroes must be a `T`.
     pub(crate) unsafe fn own_zeroes(at: *mut Self, owner: Ownership) {
         // SAFETY: as the caller says; the marker has no bytes.
         unsafe { (&raw mut (*at).word).write(AtomicU64::new(owner.bits())) };

@@ -38,7 +38,7 @@ use crate::word::Ownership;
 /// let lock = Lock::new(Slot::new(0));
 /// let owner = Owner::register()?;
 /// owner.acquire(&lock)?.store(|slot| slot, 7)?;
-/// // The next thread has nobody to cancel.
+/// // The next thread has no owner to cancel.
 /// owner.release_all();
 /// assert_eq!(lock.load(), 7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -58,7 +58,7 @@ impl Owner {
     /// In a signal handler only when rlock is set up: one that interrupted the set-up is refused
     /// ([`Error::Reentered`]).
     pub fn register() -> Result<Self, Error> {
-        // Before signals are blocked: it waits, and nobody could end it.
+        // Before signals are blocked: it waits, and no signal could end it.
         let setup = setup::get_or_default()?;
         let blocked = signal::block_all();
         // SAFETY: the thread's pointer is null or a record's.
@@ -129,7 +129,7 @@ impl Owner {
         Ok(Token::new(lock, record, ownership))
     }
 
-    /// A lock that is the thread's, before anybody else sees it; and its token. `publish` makes it
+    /// A lock that is the thread's, before any other sees it; and its token. `publish` makes it
     /// with the owner that it is given, and shows it.
     pub(crate) fn born<'s: 't, 't, T>(
         &'t self,
@@ -198,7 +198,7 @@ fn ready() -> Result<(&'static Record, Ownership), Busy> {
     if record.shared.section.load(Ordering::Relaxed) != 0 {
         return Err(Busy::Nested);
     }
-    // Somebody asked for the end of this generation, or the record is used up.
+    // A canceller asked for the end of this generation, or the record is used up.
     if record.shared.state.load(Ordering::Relaxed) != record.ownership().bits() {
         if record.ownership().next().is_none() {
             record = replace(record)?;

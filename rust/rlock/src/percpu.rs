@@ -3,7 +3,7 @@
 //! Pseudo-per-CPU data: for each CPU a list of instances, nearly always one.
 //!
 //! Khuong's rule: *when a cancel fails, callers iterate down the list of pseudo-per-CPU structs
-//! associated with the CPU and eventually append a new struct to that list.*
+//! associated with the CPU*. They *eventually append a new struct to that list.*
 
 use core::fmt;
 use core::mem::align_of;
@@ -56,14 +56,14 @@ enum Make<T> {
 /// Data of which each CPU has an instance, or a few. A thread acquires an instance of its CPU.
 /// Any thread may read or drain all of them, without running on those CPUs.
 ///
-/// An instance belongs to the thread that acquired it last, until it is cancelled, also when that
-/// thread has gone to another CPU. It is exclusive, not strictly local.
+/// An instance belongs to the thread that acquired it last, until it is cancelled. That holds
+/// also when the thread has gone to another CPU. It is exclusive, not strictly local.
 ///
-/// A CPU's list never has more instances than there were registered threads at one time that used
-/// the list or visited it. A new instance is made only when another thread that cannot be
-/// cancelled owns each. A thread that has an instance in a list uses it, and a visitor has one at
-/// a time. There may be a few more while [`shrink`](Self::shrink) is at work. There may be one
-/// more when a visitor moves on just as a thread looks for an instance.
+/// A CPU's list has at most as many instances as registered threads used or visited it at one
+/// time. A new instance is made only when another thread that cannot be cancelled owns each. A
+/// thread that has an instance in a list uses it, and a visitor has one at a time. There may be a
+/// few more while [`shrink`](Self::shrink) is at work. There may be one more when a visitor moves
+/// on just as a thread looks for an instance.
 ///
 /// Each instance takes whole pages, from the kernel and not from the allocator: allocators are
 /// among the users.
@@ -208,7 +208,7 @@ impl<T: Send + Sync> PerCpu<T> {
             }
         }
         if let Some(node) = self.take_spare(cpu) {
-            // It may still have an owner, who can be cancelled or not.
+            // It may still have an owner, which can be cancelled or not.
             let token = owner.acquire(&node.lock);
             self.link(node, cpu);
             match token {
@@ -247,7 +247,7 @@ impl<T: Send + Sync> PerCpu<T> {
         cpu: usize,
         write: impl FnOnce(*mut Lock<T>, Ownership),
     ) -> Result<(&'s Lock<T>, Token<'t, T>), Busy> {
-        // Owned before anybody sees it: nobody else can have made it theirs.
+        // Owned before another thread sees it: no other thread can have made it its own.
         let mut fresh = None;
         let (lock, token) = owner.born(|mine| {
             let node = self.append(|lock| write(lock, mine))?;
@@ -285,9 +285,9 @@ impl<T: Send + Sync> PerCpu<T> {
         };
         let node = page.map_err(|_| Busy::NoMemory)?.cast::<Node<T>>();
         let mut newest = self.newest.load(Ordering::Relaxed);
-        // SAFETY: the mapping is large and aligned enough, and nobody else's. Zeroes are the other
-        // fields: without a next one, and of a home that is known, so that nobody takes it for a
-        // spare one.
+        // SAFETY: the mapping is large and aligned enough, and no other thread's. Zeroes are the
+        // other fields: without a next one, and of a home that is known, so that no thread takes it
+        // for a spare one.
         unsafe {
             write(&raw mut (*node).lock);
             (*node).older = newest;
@@ -297,7 +297,7 @@ impl<T: Send + Sync> PerCpu<T> {
                 .compare_exchange(newest, node, Ordering::Release, Ordering::Relaxed)
         {
             newest = now;
-            // SAFETY: the node is still nobody else's.
+            // SAFETY: the node is still no other thread's.
             unsafe { (*node).older = newest };
         }
         self.instances.fetch_add(1, Ordering::Relaxed);
@@ -309,8 +309,8 @@ impl<T: Send + Sync> PerCpu<T> {
     fn link(&self, node: &Node<T>, cpu: usize) {
         let list = self.list(cpu);
         node.home.store((cpu % LISTS) as u32, Ordering::Relaxed);
-        // Acquire and release: who still walks from this node, which was in a list before,
-        // comes to the new next one by this store alone.
+        // Acquire and release: a thread that still walks from this node, which was in a list
+        // before, comes to the new next one by this store alone.
         let mut head = list.load(Ordering::Acquire);
         loop {
             node.next.store(head, Ordering::Release);
@@ -329,7 +329,7 @@ impl<T: Send + Sync> PerCpu<T> {
     }
 
     /// Acquires every instance, one after the other, and calls `visit` with its token. `mode` is
-    /// called for each and says how hard to try, so that each can have a deadline of its own. The
+    /// called for each and says how hard to try. So each can have a deadline of its own. The
     /// token may be revoked meanwhile, as any other. A draining caller counts what was committed,
     /// and comes again for the rest. `Err` if one or more could not be acquired: with the last
     /// one's reason, and after all others were visited.
@@ -407,9 +407,9 @@ impl<T: Send + Sync> PerCpu<T> {
                     retire(token);
                     let next = node.next.load(Ordering::Acquire);
                     before.next.store(next, Ordering::Release);
-                    // Nobody's, before it is anybody's to take.
+                    // Without an owner, before it is any thread's to take.
                     owner.release_all();
-                    // Who walks here goes on from it, in this list or the next it gets.
+                    // A thread that walks here goes on from it, in this list or the next it gets.
                     node.home.store(SPARE, Ordering::Release);
                     taken += 1;
                 } else {
@@ -448,7 +448,7 @@ impl<T> Drop for PerCpu<T> {
     fn drop(&mut self) {
         let mut at = *self.newest.get_mut();
         while !at.is_null() {
-            // SAFETY: a node of this list, which nobody else has now.
+            // SAFETY: a node of this list, which no other thread has now.
             unsafe {
                 let older = (*at).older;
                 ptr::drop_in_place(at);

@@ -20,7 +20,7 @@
 //! 3. the store (the commit);
 //! 4. `section := 0`.
 //!
-//! Nothing orders 1 before 2 for other CPUs: x86 lets the load pass the store. Who cancels gets
+//! Nothing orders 1 before 2 for other CPUs: x86 lets the load pass the store. A canceller gets
 //! that order from the victim's CPU: a context switch or a membarrier. A signal handler that
 //! interrupts after 1 and before the end of 3 goes to 4 instead ([`on_signal`]).
 //!
@@ -29,7 +29,7 @@
 //! | access | ordering | pairs with |
 //! |---|---|---|
 //! | canceller: `state` to CANCELLED | `cmpxchg` (full) | the victim's barrier: either its load in 2 sees this, or its flag of 1 is seen below |
-//! | canceller: `section` | `load_acquire` after the victim's barrier | 4 and 1: what a victim committed is seen by who finds the flag clear |
+//! | canceller: `section` | `load_acquire` after the victim's barrier | 4 and 1: what a victim committed is seen by a canceller that finds the flag clear |
 //! | canceller: `state` when the ownership is dead | `load_acquire` | [`advance`]'s and [`on_signal`]'s release: the victim's commits are seen |
 //! | owner: [`advance`] | `cmpxchg` (full) | as above; and a handler's or canceller's change is not lost |
 //! | handler: ACKNOWLEDGED | `fetch_or` (full) | as above |
@@ -156,7 +156,8 @@ fn send<W: Word>(
     ownership: Ownership,
     thread: &mut impl Victim,
 ) -> Result<(), Busy> {
-    // First the signal, then the word that says so: who reads SIGNALLED may rely on it.
+    // First the signal, then the word that says so. A canceller that reads SIGNALLED may
+    // rely on it.
     thread.signal()?;
     let mut state = victim.state.load_relaxed();
     while standing(state, ownership) == (Standing::Cancelled { signalled: false }) {
@@ -237,8 +238,8 @@ pub fn cancel_strictly<W: Word>(
     }
 }
 
-/// Makes `lock` the property of `mine`. `cancel` is to end the ownership of whom it
-/// belongs to. After `Ok`, and as long as `mine` is valid, the lock's word stays.
+/// Makes `lock` the property of `mine`. `cancel` is to end the ownership of the
+/// lock's owner. After `Ok`, and as long as `mine` is valid, the lock's word stays.
 ///
 /// Costs one load when it is `mine` already.
 pub fn acquire<W: Word>(

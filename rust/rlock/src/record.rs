@@ -109,7 +109,7 @@ fn chunk(number: usize) -> rustix::io::Result<*mut Record> {
     }
     let bytes = PER_CHUNK * size_of::<Record>();
     // Not by the allocator: allocators are among the users.
-    // SAFETY: a fresh mapping; nobody has it yet.
+    // SAFETY: a fresh mapping; no other thread has it yet.
     let fresh = unsafe {
         mmap_anonymous(
             ptr::null_mut(),
@@ -126,7 +126,7 @@ fn chunk(number: usize) -> rustix::io::Result<*mut Record> {
     ) {
         Ok(_) => Ok(fresh.cast()),
         Err(there) => {
-            // SAFETY: the mapping from above, which nobody saw.
+            // SAFETY: the mapping from above, which no other thread saw.
             unsafe { munmap(fresh, bytes)? };
             Ok(there)
         }
@@ -204,7 +204,7 @@ pub(crate) fn renew(record: &'static Record) {
         return;
     }
     if record.shared.state.load(Ordering::Relaxed) & CANCELLED != 0 {
-        // Somebody else ran here, or this thread elsewhere.
+        // Another thread ran here, or this thread elsewhere.
         record.last_cpu.store(0, Ordering::Relaxed);
     }
     record

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! The sections, in assembly. Beside them: the table in which the signal handler
-//! looks up the interrupted instruction, and the thread's pointer that it reads.
+//! The sections, in assembly. Beside them is the table in which the signal handler looks up the
+//! interrupted instruction. The thread's pointer that it reads is also here.
 
 use core::arch::asm;
 use core::ptr;
@@ -46,7 +46,7 @@ extern "C" {
 
 fn table() -> &'static [Row] {
     // SAFETY: the linker defines both, around the rows of this program or library.
-    // There is a row: the one below, if nobody has a section.
+    // There is a row: the one below, if no other code has a section.
     unsafe {
         let begin = ptr::addr_of!(TABLE).cast::<Row>();
         let end = ptr::addr_of!(TABLE_END).cast::<Row>();
@@ -84,8 +84,8 @@ pub fn all() -> impl Iterator<Item = Bounds> {
     })
 }
 
-/// Where a signal found its thread, which was at `rip`, and where to go on when that is in a section
-/// before its commit.
+/// Where a signal found its thread, which was at `rip`. Also where to go on when that is in a
+/// section before its commit.
 pub(crate) fn found_at(rip: u64) -> (Place, u64) {
     for section in all() {
         if rip >= section.begin && rip < section.committed {

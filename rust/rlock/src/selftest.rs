@@ -169,11 +169,11 @@ impl Thread {
         let is_over = unsafe { &(*self.task).is_over };
         // Acquire, pairs with the release of `run`.
         if !wait_until(until, || is_over.load(Ordering::Acquire)) {
-            // SAFETY: nobody joins it.
+            // SAFETY: no thread joins it.
             unsafe { libc::pthread_detach(self.handle) };
             return false;
         }
-        // SAFETY: the thread is over but for the C library's part, which waits for nobody; it
+        // SAFETY: the thread is over but for the C library's part, which waits for no thread; it
         // touches the task no more.
         unsafe {
             libc::pthread_join(self.handle, ptr::null_mut());
@@ -303,7 +303,7 @@ fn same_cpu(kernel: &dyn Kernel) -> Verdict {
     // SAFETY: reads a number.
     let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
     if (bound, last) == (1, 0) && configured != 1 {
-        // Who always says 0 says the truth, until this process may run elsewhere.
+        // A kernel that always says 0 says the truth, until this process may run elsewhere.
         return Err("of all CPUs a thread can be bound to CPU 0 alone, which proves nothing");
     }
     Ok(())

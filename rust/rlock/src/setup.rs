@@ -30,7 +30,7 @@ impl Beginning {
                 return Err(Error::Reentered);
             }
             if holder >> 32 != u64::from(pid) {
-                // Acquire, pairs with the release of who set up before.
+                // Acquire, pairs with the release of the thread that set up before.
                 let taken =
                     BEGINNING.compare_exchange(holder, me, Ordering::Acquire, Ordering::Relaxed);
                 if taken.is_ok() {

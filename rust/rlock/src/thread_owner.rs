@@ -107,7 +107,7 @@ fn make_key() -> Option<libc::pthread_key_t> {
     let kept = KEY.compare_exchange(0, u64::from(key) + 1, Ordering::Relaxed, Ordering::Relaxed);
     kept.map_or_else(
         |first| {
-            // SAFETY: nobody has it.
+            // SAFETY: no other thread has it.
             unsafe { libc::pthread_key_delete(key) };
             Some((first - 1) as libc::pthread_key_t)
         },

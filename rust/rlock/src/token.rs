@@ -13,8 +13,8 @@ use crate::record::{revoked, Record};
 use crate::section;
 use crate::word::Ownership;
 
-/// The token no longer owns its lock, and never will again; nothing was written. Somebody
-/// took it away, or the thread's generation is over after so many commits
+/// The token no longer owns its lock, and never will again; nothing was written. Another
+/// thread took it away, or the thread's generation is over after so many commits
 /// ([`Config::operations`](crate::Config::operations)): acquire again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the ownership was revoked")]
@@ -88,8 +88,8 @@ pub struct Revoked;
 /// ```
 ///
 /// rlock sees no more than that. [`Unpin`] may be implemented by hand, in safe code, for a type
-/// with a lock in it. An operation of the outer lock's token then writes the inner lock's slots, and
-/// an update of the inner lock's owner may be lost. Do not put such a type in a lock.
+/// with a lock in it. An operation of the outer lock's token then writes the inner lock's slots. An
+/// update of the inner lock's owner may be lost. Do not put such a type in a lock.
 pub struct Token<'t, T> {
     data: &'t T,
     record: &'static Record,
@@ -252,7 +252,7 @@ impl<'t, T: Unpin> Token<'t, T> {
     /// makes all of it visible, or nothing. Panics as [`store`](Self::store) does, before `stage`
     /// is called.
     ///
-    /// Who reads the new value from the slot sees what `stage` wrote.
+    /// A thread that reads the new value from the slot sees what `stage` wrote.
     #[inline(always)]
     #[track_caller]
     pub fn stage(

@@ -7,7 +7,7 @@
 //!
 //! | bits | what |
 //! |---|---|
-//! | 63..44 | the record's index; 0 is nobody's |
+//! | 63..44 | the record's index; 0 is no record's |
 //! | 43..3 | generation |
 //! | 2..0 | flags of a record's state; always 0 in a lock |
 

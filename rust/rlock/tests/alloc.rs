@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! Allocators are among the users: neither the hot path nor a cancellation allocates, and
-//! once rlock is set up a registration does not either.
+//! Allocators are among the users. Neither the hot path nor a cancellation allocates.
+//! Once rlock is set up a registration does not either.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

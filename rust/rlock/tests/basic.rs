@@ -126,8 +126,8 @@ fn a_token_writes_no_slot_of_another_lock() {
     assert_eq!(all, [5, 5, 5, 6, 5, 5]);
 }
 
-/// What lies just before a lock's data and just behind it is not of it, whether that is the lock's
-/// own word or a neighbour.
+/// What lies just before a lock's data and just behind it is not of it. It may be the lock's own
+/// word or a neighbour.
 #[test]
 fn a_token_writes_nothing_beside_its_lock() {
     #[repr(C)]
@@ -168,8 +168,8 @@ fn a_token_writes_nothing_beside_its_lock() {
     }
 }
 
-/// A lock in another one's data guards its own slots: its type is refused (the documentation of
-/// `Token` has what does not compile).
+/// A lock in another one's data guards its own slots: its type is refused. The documentation of
+/// `Token` has what does not compile.
 #[test]
 fn what_has_a_lock_in_it_is_told() {
     struct Is<T>(std::marker::PhantomData<T>);
@@ -217,7 +217,7 @@ fn a_sleeping_owner_is_cancelled() {
             token.store(|slot| slot, 1).unwrap();
             tell.send(()).unwrap();
             ended.recv().unwrap();
-            // It was taken meanwhile, and what it commits is lost on nobody.
+            // The lock was taken meanwhile, and each commit of this thread says so.
             assert_eq!(token.store(|slot| slot, 2), Err(Revoked));
             assert_eq!(token.add(|slot| slot, 2), Err(Revoked));
             assert_eq!(token.compare_and_store(|slot| slot, 5, 2), Err(Revoked));
@@ -285,8 +285,8 @@ fn a_generation_ends_after_so_many_commits() {
     assert_eq!(token.add(|slot| slot, 1), Err(Revoked));
 }
 
-/// Calls `body` in a thread; returns when the kernel has no such thread any more, which is
-/// later than when it is joined.
+/// Calls `body` in a thread. Returns when the kernel has no such thread any more, which is later
+/// than when it is joined.
 fn in_a_thread_that_ends(body: impl FnOnce() + Send) {
     let path = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {

@@ -12,8 +12,8 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// Calls `body` while a thread that committed `commits` times owns `lock` and sleeps, in
-/// a section or (as far as its flag says) not.
+/// Calls `body` while a thread that committed `commits` times owns `lock` and sleeps. It
+/// sleeps in a section or not, as far as its flag says.
 fn with_a_sleeper(lock: &Lock<Slot>, commits: u64, in_section: bool, body: impl FnOnce()) {
     let (tell, told) = mpsc::channel();
     let (end, ended) = mpsc::channel::<()>();
@@ -90,7 +90,7 @@ fn stats_count() {
     let seen = rlock::stats() - before;
     assert_eq!((seen.evictions, seen.hard_evictions), (1, 1), "{seen:?}");
 
-    // Who stands in a section does not answer a strict one.
+    // A thread that stands in a section does not answer a strict cancel.
     let before = rlock::stats();
     with_a_sleeper(&lock, 0, true, || {
         let found = lock.cancel(Cancel::strictly_within(Duration::from_millis(1)));

@@ -36,8 +36,8 @@ fn bind(cpu: usize) {
     rustix::thread::sched_setaffinity(None, &one).unwrap();
 }
 
-/// Threads that go from CPU to CPU while they own: every list stays as short as there
-/// are threads, and nothing is lost.
+/// Threads that go from CPU to CPU while they own. Every list stays as short as there are
+/// threads, and nothing is lost.
 #[test]
 fn instances_are_bounded() {
     const THREADS: usize = 6;
@@ -152,9 +152,9 @@ fn all_instances_can_be_drained() {
     assert!(drained.into_inner() > 0);
 }
 
-/// A thread that visits all the time, on another CPU, has one instance at a time: who
-/// acquires needs no more instances than there are threads. (One more where the visitor went on
-/// to the other just as that was looked at: in one of three attempts it does not.)
+/// A thread that visits all the time, on another CPU, has one instance at a time. A thread that
+/// acquires needs no more instances than there are threads. There is one more where the visitor
+/// went on to the other just as that was looked at. In one of three attempts it does not.
 #[test]
 fn a_visitor_has_one_at_a_time() {
     let cpus = allowed();
@@ -273,7 +273,7 @@ fn counters_are_exact() {
     assert!(more <= most, "{more} bytes");
 }
 
-/// More counters than a block has, in turn: each is in its own block, and no thread takes the one
+/// More counters than a block has, in turn. Each is in its own block, and no thread takes the one
 /// block for the other.
 #[test]
 fn counters_of_two_blocks_in_turn() {
@@ -341,9 +341,9 @@ fn instances_are_dropped_with_the_whole() {
     assert_eq!(MADE.load(Ordering::Relaxed), made);
 }
 
-/// Threads that remember the same block, go to different CPUs and begin a new generation
-/// there, count in it only if they own it. (Again and again: whether they meet there is up to
-/// the scheduler; `counter::tests` looks at whose the block is.)
+/// Threads remember the same block, go to different CPUs and begin a new generation there. They
+/// count in the block only if they own it. They do so again and again: whether they meet there is
+/// up to the scheduler. `counter::tests` looks at whose the block is.
 #[test]
 fn a_remembered_block_may_be_anothers() {
     let _one = only_one_counts();

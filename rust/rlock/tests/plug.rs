@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! rlock in a library that a program loads (`tests/plugin`): its first use in the library's
-//! constructor, and what is left when the library is closed.
+//! rlock in a library that a program loads (`tests/plugin`). It is first used in the library's
+//! constructor. Other tests look at what is left when the library is closed.
 
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
@@ -13,9 +13,8 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(40);
 const CHILD: &str = "RLOCK_PLUGIN_TEST";
 
-/// Runs `body` in a process that runs nothing else and has `RLOCK_PLUGIN` set to
-/// `constructor`; ends it at the [`LIMIT`], of what stands still and hears no signal. `name`: the
-/// test's path.
+/// Runs `body` in a process that runs nothing else and has `RLOCK_PLUGIN` set to `constructor`.
+/// Ends it at the [`LIMIT`], for it may stand still and hear no signal. `name`: the test's path.
 fn alone(name: &str, constructor: &str, body: impl FnOnce()) {
     if std::env::var(CHILD).is_ok_and(|child| child == name) {
         body();
@@ -35,7 +34,7 @@ fn alone(name: &str, constructor: &str, body: impl FnOnce()) {
         let watchdog = scope.spawn(move || {
             let is_late = told.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout);
             if is_late {
-                // SAFETY: the child, for which nobody has waited yet: `tell` is there.
+                // SAFETY: the child, for which no thread has waited yet: `tell` is there.
                 unsafe { libc::kill(pid, libc::SIGKILL) };
             }
             is_late
@@ -121,7 +120,7 @@ impl Plugin {
     }
 }
 
-/// The loader holds its lock, and whoever registers a destructor waits for that.
+/// The loader holds its lock, and a thread that registers a destructor waits for that.
 #[test]
 fn a_constructor_counts() {
     alone("a_constructor_counts", "counts", || {

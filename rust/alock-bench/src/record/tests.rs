@@ -13,7 +13,7 @@ fn json_is_what_it_was_made_of() {
     let record = example::record(&[2], SET);
     let text = record.json().unwrap();
     assert_eq!(Record::from_json(&text).unwrap(), record);
-    // Anybody's parser finds the same.
+    // Any parser finds the same.
     let any: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(any["about"]["set"]["lock"][1], "rdma_spin");
     assert_eq!(any["about"]["set"]["remote_budget"][1], 20);

@@ -11,7 +11,7 @@ fn token() -> u64 {
     u64::from(Ptr::TAG)
 }
 
-/// A spinlock on one word, by whoever with what he has.
+/// A spinlock on one word. A local thread takes it by CPU, a remote thread by verbs.
 pub(crate) async fn lock(
     cpu: &Cpu,
     card: &Card,

@@ -165,8 +165,8 @@ impl Run {
     }
 }
 
-/// One of a cohort leaves its queue. If nobody is behind, nobody waits any more; else the next
-/// one has waited for as long as it, also where it withdrew.
+/// A thread of a cohort leaves its queue. If no thread is behind, no thread of the cohort waits any
+/// more. Else its successor has waited for as long as it, also where it withdrew.
 struct Leaves<'r> {
     run: &'r Run,
     row: u64,

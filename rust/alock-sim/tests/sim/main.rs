@@ -97,7 +97,7 @@ fn long_sections_let_queues_grow() {
     });
 }
 
-/// Who cannot have it at once leaves, and who came behind gets it nevertheless.
+/// A thread that cannot have the lock at once leaves. Its successor gets the lock nevertheless.
 #[test]
 fn who_tries_and_gives_up() {
     always(&Work {
@@ -204,7 +204,7 @@ fn an_uncontended_lock_costs_four_verbs_or_none() {
     assert_eq!(local.run(1).unwrap().lock_requests, 0);
 }
 
-/// A node dies: whoever waits is told, nobody gets what it may have held.
+/// A node dies: each waiter is told, and no thread gets a lock that the node may have held.
 #[test]
 fn a_dead_node_is_an_error_for_who_waits() {
     for seed in 0..seeds() {
@@ -222,8 +222,8 @@ fn a_dead_node_is_an_error_for_who_waits() {
     }
 }
 
-/// The bench's costs: CPUs that spin are woken by what they wait for, and by nothing else;
-/// a change that wakes nobody leaves threads stuck.
+/// The bench's costs: CPUs that spin are woken by what they wait for, and by nothing else.
+/// A change that wakes no CPU leaves threads stuck.
 #[test]
 fn who_spins_sees_every_change() {
     for kind in [Kind::ALock, Kind::Impatient, Kind::RdmaSpin, Kind::RdmaMcs] {

@@ -5,11 +5,11 @@
 use alock::access::{Access, Looked, Seen};
 use alock::ptr::{Cohort, LockPtr, Ptr, WordPtr};
 
-/// Who is told.
+/// An observer is told of a lock's steps.
 pub(crate) trait Observer {
-    /// A tail is about to be cleared, by who is in that queue.
+    /// A tail is about to be cleared, by a thread in that queue.
     fn clears(&self) {}
-    /// It was, or somebody is behind.
+    /// The tail was cleared, or another thread is behind.
     fn cleared(&self, _emptied: bool) {}
     /// The cohort made itself the victim.
     fn yields(&self) {}

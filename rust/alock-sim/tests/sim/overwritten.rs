@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! Memory that something else has written to: an error, and nobody is let in by it.
+//! Memory that something else has written to: an error, and no thread is let in by it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -25,7 +25,7 @@ fn lock() -> LockPtr {
     LockPtr(line(0, 1))
 }
 
-/// What no thread writes into a tail or a link: no pointer, and one to a node that there is not.
+/// What no thread writes into a tail or a link: no pointer, or one to a missing node.
 fn strange() -> [u64; 3] {
     [1, u64::MAX << 8, line(7, 3).bits()]
 }
@@ -67,7 +67,7 @@ fn a_tail_that_names_nobody_lets_nobody_in() {
     }
 }
 
-/// Whoever is behind cannot be told, and nobody else is.
+/// The successor cannot be told, and no other thread is told.
 #[test]
 fn a_link_that_names_nobody_is_not_followed() {
     for cohort in [Cohort::Local, Cohort::Remote] {
@@ -75,8 +75,8 @@ fn a_link_that_names_nobody_is_not_followed() {
             let ended = alone(cohort, |it, mine| {
                 let it = it.clone();
                 it.clone().spawn(NodeId(cohort as u16), async move {
-                    // While it holds or releases the lock: somebody came behind it, and its link
-                    // is not what he wrote.
+                    // While it holds or releases the lock: a successor came behind it, and its
+                    // link is not what the successor wrote.
                     while it.peek(lock().tail(cohort)) != mine.0.bits() {
                         it.sleep(1).await;
                     }
@@ -89,8 +89,8 @@ fn a_link_that_names_nobody_is_not_followed() {
     }
 }
 
-/// Of the other cohort's tail a look believes its lowest byte alone: what is neither a pointer's
-/// nor null's is no leave to enter.
+/// Of the other cohort's tail a look believes its lowest byte alone. A byte that is neither a
+/// pointer's nor null's is no leave to enter.
 #[test]
 fn anothers_tail_that_names_nobody_lets_nobody_in() {
     for cohort in [Cohort::Local, Cohort::Remote] {
@@ -116,7 +116,7 @@ fn handed(cohort: Cohort, word: u64) -> Result<(), Lost> {
     })
 }
 
-/// Nobody hands over a whole budget, for who has the lock has used one of it.
+/// No thread hands over a whole budget, for the owner has used one of it.
 #[test]
 fn a_budget_that_nobody_hands_over_lets_nobody_in() {
     let whole = u64::from(Budgets::default().local.get());

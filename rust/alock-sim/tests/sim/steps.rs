@@ -30,7 +30,7 @@ enum How {
 struct Given {
     cohort: Cohort,
     how: How,
-    /// What a predecessor hands over; without, nobody is before it.
+    /// What a predecessor hands over; `None` where no thread is before it.
     handed: Option<u64>,
     /// Whether the other cohort has the lock, for good.
     other: bool,
@@ -41,7 +41,7 @@ struct Given {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Got {
     entered: bool,
-    /// What who is behind was handed.
+    /// What the successor was handed.
     handed_on: u64,
     victim: u64,
     yields: u32,
@@ -107,7 +107,7 @@ impl Given {
         }
     }
 
-    /// Somebody joins behind it as soon as it is in the queue.
+    /// A successor joins behind it as soon as it is in the queue.
     fn run(self) -> Got {
         let (cluster, node) = (
             Cluster::new(2, 4096, Costs::default(), 1),
@@ -164,8 +164,8 @@ impl Given {
     }
 }
 
-/// Who enters with a whole budget hands over one less; who was handed a part of it, one less
-/// than that.
+/// A thread that enters with a whole budget hands over one less. A thread that was handed a part
+/// of the budget hands over one less than that.
 #[test]
 fn a_handover_leaves_one_less() {
     let budget = u64::from(BUDGET);
@@ -193,7 +193,7 @@ fn a_handover_leaves_one_less() {
     }
 }
 
-/// Who withdraws hands on its place, whoever yielded for it; and it yields once at most.
+/// A leader that withdraws hands on its place, whichever thread yielded. It yields once at most.
 #[test]
 fn who_withdraws_hands_on_its_place() {
     for cohort in COHORTS {
@@ -224,8 +224,8 @@ fn who_withdraws_hands_on_its_place() {
     }
 }
 
-/// Who was handed a place enters as soon as the other cohort has yielded, and not before; who
-/// leads a queue yields before it looks.
+/// A thread that was handed a place enters as soon as the other cohort has yielded, and not before.
+/// The leader of a queue yields before it looks.
 #[test]
 fn a_place_is_as_good_as_having_yielded() {
     for cohort in COHORTS {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! What it costs the cards that somebody waits, and whom it makes wait longer.
+//! What a waiting thread costs the cards, and which threads it makes wait longer.
 
 use std::cell::Cell;
 use std::num::NonZeroU32;
@@ -80,7 +80,7 @@ impl World {
             .unwrap();
     }
 
-    /// One in the queue behind the leader; when it comes, nobody else is coming.
+    /// A thread in the queue behind the leader; when it comes, no other thread is coming.
     async fn follower(self: Rc<Self>, number: u64) {
         let (card, mine) = (
             Card::new(&self.cluster, THERE, number as u16, CONNECTIONS),
@@ -118,8 +118,8 @@ fn long_section(hold: Nanos, followers: u64) -> Rc<World> {
     world
 }
 
-/// Mistake 11. A leader's looks go over the wire, so they become rare; who is behind it
-/// waits in its own memory, at no verb at all.
+/// Mistake 11. A leader's looks go over the wire, so they become rare. A thread behind
+/// it waits in its own memory, at no verb at all.
 #[test]
 fn a_waiting_leader_looks_seldom() {
     for (hold, followers) in [

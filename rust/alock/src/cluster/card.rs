@@ -31,9 +31,9 @@ pub(crate) struct Wire {
     next: Cell<u64>,
     /// What has completed while another one was asked for.
     done: RefCell<Vec<Completion>>,
-    /// Whose completion nobody waits for any more.
+    /// Operations whose completion no request waits for any more.
     forgotten: RefCell<Vec<u64>>,
-    /// Descriptors that nobody knows of.
+    /// Descriptors that no other thread knows of.
     free: RefCell<Vec<Descriptor>>,
     /// The locks that it holds or has asked for.
     asked: RefCell<Vec<LockPtr>>,
@@ -51,7 +51,7 @@ pub(crate) struct Wire {
 impl Drop for Wire {
     fn drop(&mut self) {
         let rendezvous = &self.table.rendezvous;
-        // Where somebody is lost all the others know already, and this is what comes of it.
+        // Where a node is lost all the others know already, and this is what comes of it.
         if !self.asked.get_mut().is_empty() && rendezvous.health.check().is_ok() {
             rendezvous.report(rendezvous.rank(), Reason::Failed);
         }
@@ -142,7 +142,7 @@ impl Wire {
         Ok(mine)
     }
 
-    /// Nobody knows of it any more, and the lock is no longer asked for.
+    /// No other thread knows of `descriptor` any more, and `lock` is no longer asked for.
     pub(crate) fn give_back(&self, descriptor: Descriptor, lock: LockPtr) {
         self.free.borrow_mut().push(descriptor);
         let mut asked = self.asked.borrow_mut();
@@ -295,8 +295,8 @@ impl Verbs for Wire {
         let requests = [write, self.look(lock)];
         let began = Instant::now();
         let words = Self::words(&self.verb(lock.0.node().0, &requests).await?);
-        // Also a look, and `Thread::post` waits for it: who checks seldom then knows how long
-        // one takes all the same.
+        // Also a look, and `Thread::post` waits for it: a caller that checks seldom then knows
+        // how long one takes all the same.
         self.pace.took(began.elapsed().as_nanos() as u64);
         Ok(words)
     }
@@ -336,7 +336,7 @@ impl Verbs for Wire {
         loop {
             self.table.rendezvous.health.check()?;
             std::hint::spin_loop();
-            // Whoever polls has other things to do meanwhile.
+            // The caller that polls has other things to do meanwhile.
             once().await;
             if until.is_none_or(|until| Instant::now() >= until) {
                 return Ok(());

@@ -96,8 +96,8 @@ impl<'t> Guard<'t> {
         self.wire.finish(self.wire.write(at, value))
     }
 
-    /// Releases the lock: one RMW where it is local, one verb where not, and a store or a verb
-    /// more for a waiter. A drop does the same. Where a drop fails, all nodes are told that this
+    /// Releases the lock: one RMW where it is local, one verb where not. A waiter costs a store
+    /// or a verb more. A drop does the same. Where a drop fails, all nodes are told that this
     /// node is lost, since no caller gets the error.
     ///
     /// If a thread has joined the queue behind, this waits until that thread has linked itself.
@@ -142,7 +142,7 @@ impl<'t> Guard<'t> {
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if self.release().is_err() {
-            // Nobody gets it: all are to know.
+            // No thread gets the lock: all nodes are to know.
             let rendezvous = &self.wire.table.rendezvous;
             rendezvous.report(rendezvous.rank(), Reason::Failed);
         }

@@ -44,11 +44,11 @@ pub(crate) enum FromServer {
     Refused {
         why: String,
     },
-    /// Somebody else was refused.
+    /// Another node was refused.
     Other {
         why: String,
     },
-    /// Everybody's parts, by rank: what each told all, or you.
+    /// All nodes' parts, by rank: what each told all, or you.
     All {
         data: Vec<serde_json::Value>,
     },

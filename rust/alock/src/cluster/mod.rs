@@ -3,7 +3,7 @@
 //! Real clusters: nodes with a table of locks each, over verbs.
 //!
 //! ```text
-//! Rendezvous::join   who is there (TCP)
+//! Rendezvous::join   which nodes are there (TCP)
 //! Node::attach       a node's memory, registered; the others' addresses and keys
 //! Node::threads      each thread's queue pairs and descriptors
 //! Thread::lock       a guard; released when it is dropped, also in a panic
@@ -33,7 +33,7 @@
 //!                     if from == to {
 //!                         continue;
 //!                     }
-//!                     // Two locks at once: the lower key first, so that nobody waits in a ring.
+//!                     // Two locks at once, the lower key first: no thread waits in a ring.
 //!                     let (low, high) = (from.min(to), from.max(to));
 //!                     let (mut low, mut high) = (thread.lock(low)?, thread.lock(high)?);
 //!                     low.store(0, low.load(0)?.wrapping_sub(1))?;
@@ -58,10 +58,10 @@
 //! }
 //! ```
 //!
-//! **When a node is gone.** A node that dies, or whose link fails, is found by its silence at the
-//! rendezvous or by a failing verb. From then on every call of every node returns [`Error::Lost`]
-//! or [`Error::Link`]. It returns [`Error::Nic`] where its own device failed. A waiting call does
-//! so in bounded time: the silence that [`Rendezvous::join`] was told, or a verb's retries. It
+//! **When a node is gone.** A node that dies or loses its link is found by its silence at the
+//! rendezvous or a failing verb. From then on every call of every node returns [`Error::Lost`] or
+//! [`Error::Link`]. It returns [`Error::Nic`] where its own device failed. A waiting call does so
+//! in bounded time: the silence that [`Rendezvous::join`] was told, or a verb's retries. It
 //! succeeds only if the lock was handed over to it before. No thread is granted a lock that another
 //! may hold. What a holder does under a lock that it has goes on. There is no recovery yet.
 //!
@@ -72,16 +72,16 @@
 //! [`Guard::store`], what one holder has stored the next one loads, wherever the two are.
 //!
 //! A program's other memory is ordered from the unlock to the next lock where the CPU hands over.
-//! That is between threads of the lock's own node, and from a thread to a waiting one of the same
-//! node. Else a card is between. The order then holds as far as posting a verb is a release and its
+//! That is between threads of the lock's own node, and from a thread to a waiter of the same node.
+//! Else a card is between. The order then holds as far as posting a verb is a release and its
 //! completion an acquire. That is so with `libibverbs` on x86-64, and is no promise of Rust's
 //! memory model.
 //!
 //! **A program's own verbs.** A WRITE that is complete need not be in the memory. What
 //! [`Guard::store`] wrote is there before the next holder reads it. The unlock's compare-and-swap
 //! goes by the same queue pair to the same node. A program's WRITEs by other queue pairs, or to
-//! other nodes, need a READ or a FLUSH by their queue pair before the unlock. Their completion is
-//! not enough.
+//! other nodes, are to be flushed before the unlock. A READ or a FLUSH by their queue pair does
+//! that. Their completion is not enough.
 //!
 //! **What it takes.** A lock takes 64 bytes of its node's registered memory, and its words, rounded
 //! up to 64. Each lock that a thread may hold takes 64 bytes more: see [`Settings::held`]. Each
@@ -227,7 +227,7 @@ impl Health {
     /// The first report counts.
     pub(crate) fn report(&self, node: u16, reason: Reason) {
         let lost = (1 << 31) | ((reason as u32) << 16) | u32::from(node);
-        // Release: what came before is found by who sees this (`Rendezvous::heard`).
+        // Release: what came before is found by a thread that sees this (`Rendezvous::heard`).
         let _ = self
             .lost
             .compare_exchange(0, lost, Ordering::Release, Ordering::Relaxed);
@@ -248,7 +248,7 @@ impl Health {
 mod tests {
     use super::*;
 
-    /// Whoever is lost first is the cause; the others may follow from it.
+    /// The node that is lost first is the cause; the others may follow from it.
     #[test]
     fn the_first_that_is_lost_is_named() {
         let health = Health::default();

@@ -97,23 +97,23 @@ impl Node {
     }
 
     /// This node's threads. Each is connected with the threads of its number at all other
-    /// nodes, and with its own node where the kind of lock needs it. All nodes call it, once.
-    /// Two threads with the same descriptors would not exclude each other.
+    /// nodes. It is connected with its own node where the kind of lock needs that. All nodes
+    /// call it, once. Two threads with the same descriptors would not exclude each other.
     ///
     /// A queue pair has two ends. A thread is to be kept until those of the same number at the
-    /// other nodes are through, else they find this node lost. [`Rendezvous::barrier`] waits
+    /// other nodes are through. Else they find this node lost. [`Rendezvous::barrier`] waits
     /// for that.
     ///
-    /// What a node tells the others here is one line of at most 64 MiB at the rendezvous, up to
-    /// 150 bytes for each queue pair. Nodes times threads of a node may be some 440,000. More
-    /// is an error before anything is sent.
+    /// What a node tells the others here is one line of at most 64 MiB at the rendezvous. A
+    /// queue pair takes up to 150 bytes of it. Nodes times threads of a node may be some
+    /// 440,000. More is an error before anything is sent.
     ///
     /// # Errors
     /// [`Error::Taken`] from the second call on, also if the first one failed. [`Error::Nic`].
     /// [`Error::Mismatch`] where a node has fewer threads. Else as [`Rendezvous::exchange`].
     pub fn threads(&self) -> Result<Vec<Thread>, Error> {
         let it = &self.0;
-        // Relaxed: who finds it set does nothing.
+        // Relaxed: a caller that finds it set does nothing.
         if it.taken.swap(true, Ordering::Relaxed) {
             return Err(Error::Taken);
         }

@@ -90,7 +90,7 @@ impl Thread {
     /// node saw.
     ///
     /// One thread of each node calls it, all at the same time, with the same `rounds`. It must
-    /// come before the first lock: it overwrites the first word of data of each node's first lock,
+    /// come before the first lock. It overwrites the first word of data of each node's first lock,
     /// and leaves zero there. A calling thread that has asked for a lock before is found, and then
     /// nothing is overwritten. A node's other threads are not looked at. Costs two work requests
     /// and a round trip a round.
@@ -99,8 +99,8 @@ impl Thread {
     /// path for these locks.
     ///
     /// # Errors
-    /// [`Error::Order`] at every node where one saw it. [`Error::Mismatch`] at every node where
-    /// they asked for other numbers of rounds, or where a calling thread has asked for a lock
+    /// [`Error::Order`] at every node where one saw it. [`Error::Mismatch`] at every node, in two
+    /// cases. They asked for other numbers of rounds, or a calling thread has asked for a lock
     /// before. Else as [`Thread::lock`].
     pub fn check_ordering(&self, rounds: u64) -> Result<u64, Error> {
         let it = &*self.0.table;
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Node `wrong` of `size` saw a fault; who is named.
+    /// Node `wrong` of `size` saw a fault; the nodes that are named.
     fn named(wrong: u16, size: u16) -> Option<(u16, u16)> {
         let told = |node| match node == wrong {
             true => Told::of(Outcome::FlagLost { flag: 1 }),

@@ -22,8 +22,8 @@ use super::{Error, Health, Reason};
 
 /// A node's connection to the others.
 ///
-/// When it is dropped the node has left. It must not leave while other nodes still use its locks:
-/// they are not told, and its memory goes with it. A last [`Rendezvous::barrier`] makes sure of
+/// When it is dropped the node has left. It must not leave while other nodes still use its locks.
+/// They are not told, and its memory goes with it. A last [`Rendezvous::barrier`] makes sure of
 /// that. A node that waits in an [`Rendezvous::exchange`] for one that has left hears that it is
 /// lost. All nodes hear it then.
 ///
@@ -98,9 +98,10 @@ impl Rendezvous {
     /// The others wait on for the right node, and name the refused one if it does not come.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a rank that the size does not have, for times of more than a year,
-    /// and for a silence of less than 8 ms. [`Error::Rendezvous`] where rank 0 cannot listen or is
-    /// not reached in time. A refused node learns it from the first [`Rendezvous::exchange`].
+    /// [`Error::OutOfRange`] for a rank that the size does not have. The same for times of more
+    /// than a year, and for a silence of less than 8 ms. [`Error::Rendezvous`] where rank 0 cannot
+    /// listen or is not reached in time. A refused node learns it from the first
+    /// [`Rendezvous::exchange`].
     pub fn join(
         address: &str,
         rank: u16,
@@ -196,11 +197,11 @@ impl Rendezvous {
     ///
     /// # Errors
     /// [`Error::Lost`] when a node is gone, or has left and can never tell its part.
-    /// [`Error::Rendezvous`] when a node does not come to the first exchange in time: this node has
-    /// left then, and meets no other any more. The same where `mine` is more than 64 MiB as JSON:
-    /// nothing is sent then. [`Error::Mismatch`] where a part is not of this type, or there are not
-    /// as many parts as nodes. The same where all parts together are more than 64 MiB, or this node
-    /// was refused.
+    /// [`Error::Rendezvous`] when a node does not come to the first exchange in time. This node has
+    /// left then, and meets no other any more. The same error where `mine` is more than 64 MiB as
+    /// JSON: nothing is sent then. [`Error::Mismatch`] where a part is not of this type, or there
+    /// are not as many parts as nodes. The same where all parts together are more than 64 MiB, or
+    /// this node was refused.
     pub fn exchange<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>, Error> {
         let data = serde_json::to_value(mine);
         self.meet(data.map(|data| ToServer::Tell { data }))
@@ -247,7 +248,7 @@ impl Rendezvous {
                 break all;
             }
             if until.is_some_and(|until| Instant::now() >= until) {
-                // What the others tell later is for whoever meets them then.
+                // What the others tell later is for the nodes that meet them then.
                 self.left.store(true, Ordering::Relaxed);
                 self.leave();
                 told.map_err(broken())?;

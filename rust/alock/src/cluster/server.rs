@@ -93,7 +93,7 @@ pub(super) fn serve(listener: TcpListener, size: u16, silence: Duration, given_u
             server.hear(event);
         }
     }
-    // Wakes who accepts, so that the address is free again.
+    // Wakes the thread that accepts, so that the address is free again.
     stop.store(true, Ordering::Release);
     let _ = TcpStream::connect_timeout(&address, silence);
 }
@@ -141,7 +141,7 @@ impl Server {
                 }
             }
         }
-        // Somebody waits for one who will not come.
+        // A node waits for one that will not come.
         if self.lost.is_none() && self.parts.iter().any(Option::is_some) {
             let mut missing = (0_u16..).zip(self.gone.iter().zip(&self.parts));
             if let Some((node, _)) = missing.find(|(_, (&gone, part))| gone && part.is_none()) {
@@ -277,7 +277,7 @@ impl Read for Greeting {
 
 /// The node's words about itself, where they come in time and are few.
 fn greeted(from: &mut BufReader<Greeting>, silence: Duration) -> Option<(u32, u16, u16)> {
-    // Whoever says something else is none of ours.
+    // A peer that says something else is none of ours.
     let Ok(Some(ToServer::Hello {
         version,
         rank,

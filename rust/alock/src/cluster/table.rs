@@ -66,7 +66,7 @@ pub struct Settings {
     pub budgets: Budgets,
     /// The polls of a blocking call before it lets other threads run between two polls. Each verb
     /// has so many for its completion. A wait for another thread has what the verb before it has
-    /// left, or so many where no verb was before.
+    /// left. Where no verb was before, it has so many.
     ///
     /// Few are good where the device is software, whose other half needs a CPU. A card's answer is
     /// there after some dozens, and a system call in between only delays that.
@@ -220,7 +220,7 @@ impl Table {
                 .report(self.rendezvous.rank(), Reason::Device);
             return Error::Nic(error);
         }
-        // Who ended since another was lost answers no more either: the first is the cause.
+        // A node that ended since another was lost answers no more either: the first is the cause.
         if let Err(first) = self.rendezvous.health.check() {
             return first;
         }
@@ -240,7 +240,7 @@ impl word::Memory for Table {
     }
 
     fn is_there(&self, line: Ptr) -> bool {
-        // Whoever joins locally is of this node: another's offset would be a line here.
+        // A thread that joins locally is of this node: another's offset would be a line here.
         line.node().0 == self.rendezvous.rank() && self.has_descriptor(line)
     }
 

@@ -115,11 +115,11 @@ impl Thread {
         self.0.finish(self.acquire(key, Patience::None))
     }
 
-    /// Acquires the lock, or gives up at the deadline **where that is possible**: while the other
-    /// cohort has the lock and this thread is first of its own. Behind a predecessor of its own
-    /// cohort it waits for its turn, also beyond the deadline. It gives up then if it would have
-    /// to wait on. Nor can it give up in the compare-and-swaps by which a remote thread joins.
-    /// Other threads' may send these round again and again: see the crate's promises.
+    /// Acquires the lock, or gives up at the deadline **where that is possible**. It is so while
+    /// the other cohort has the lock and this thread is first of its own. Behind a predecessor of
+    /// its own cohort it waits for its turn, also beyond the deadline. It gives up then if it
+    /// would have to wait on. Nor can it give up in the compare-and-swaps by which a remote thread
+    /// joins. Other threads' may send these round again and again: see the crate's promises.
     ///
     /// The time is read between two polls, which a remote thread makes at least every
     /// [`crate::pace::POLL_EVERY`] round trips. To leave takes a verb or two. If a thread joined
@@ -135,7 +135,7 @@ impl Thread {
     /// there, or what was wrong. Between two checks nothing happens but what others do.
     ///
     /// It waits for its own verbs and for no other thread. Locally it returns at once. Remotely it
-    /// returns after two round trips: in them it joins the queue, and looks at the lock or tells
+    /// returns after two round trips. In them it joins the queue, and looks at the lock or tells
     /// its predecessor. Each time that another remote thread comes first costs one more.
     pub fn post(&self, key: u64) -> Request<'_> {
         let mut future = Box::pin(self.acquire(key, Patience::Forever));
@@ -179,7 +179,7 @@ impl Thread {
             };
         }
         let mine = self.0.take(lock)?;
-        // After an error somebody may know of the descriptor: it is not used again.
+        // After an error another thread may know of the descriptor: it is not used again.
         let held = match (kind, lock.cohort(self.0.rank())) {
             (Kind::ALock, Cohort::Local) => {
                 let found = self.compete(&Local::new(it), lock, mine, &patience).await;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! What the lock is for, on the device of `table1`, where a word that CPUs and verbs modify
-//! loses updates: none is lost under the lock.
+//! What the lock is for, on the device of `table1`. There a word that CPUs and verbs modify
+//! loses updates. None is lost under the lock.
 
 use std::thread;
 
@@ -12,8 +12,8 @@ use crate::{cluster_on_one_device, seen, Member};
 /// Additions of each of four threads: an attempt.
 const EACH: u64 = 100;
 
-/// All threads of two nodes on one device add to both nodes' words under the lock; how many
-/// additions are missing.
+/// All threads of two nodes on one device add to both nodes' words under the lock. Returns
+/// how many additions are missing.
 fn missing(kind: Kind) -> u64 {
     let settings = Settings {
         kind,
@@ -60,7 +60,7 @@ fn attempts_without_a_lock() -> u32 {
     attempts
 }
 
-/// In ten times as many attempts as show a loss without a lock, in the same process: how many
+/// In ten times as many attempts as show a loss without a lock, in the same process. How many
 /// those are hangs on what else the machine does.
 #[test]
 fn alock_on_one_device_loses_none() {

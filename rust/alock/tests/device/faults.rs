@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! What a device refuses, and how it is told. A queue pair that fails takes nothing with it:
-//! the memory is as it was, and another queue pair goes on.
+//! What a device refuses, and how it is told. A queue pair that fails takes nothing with it. The
+//! memory is as it was, and another queue pair goes on.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -21,8 +21,8 @@ impl Here {
         Here::that_tries(17, 1)
     }
 
-    /// An answer is waited for some 4 us times two to the `timeout`; 17 is half a second, in which also
-    /// a busy host answers.
+    /// An answer is waited for some 4 us times two to the `timeout`. 17 is half a second, in which
+    /// also a busy host answers.
     fn that_tries(timeout: u8, retries: u8) -> Here {
         let options = Options {
             timeout,

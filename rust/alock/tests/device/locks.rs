@@ -54,8 +54,8 @@ fn who_tries_gets_a_free_lock_and_no_other() {
     }
 }
 
-/// A thread of the other node is first of its cohort: it gives up at the deadline, leaves
-/// nothing behind, and gets the lock when it is free.
+/// A thread of the other node is first of its cohort. It gives up at the deadline, leaves nothing
+/// behind, and gets the lock when it is free.
 #[test]
 fn a_leader_gives_up_at_the_deadline() {
     let members = two(1);
@@ -90,7 +90,7 @@ fn who_asked_gets_it_in_turn() {
             assert!(second.check().unwrap().is_none());
         }
         guard.unlock().unwrap();
-        // Who is behind whom the network says.
+        // The network says which request is behind the other.
         let (guard, mut other) = loop {
             if let Some(guard) = first.check().unwrap() {
                 break (guard, second);
@@ -150,8 +150,8 @@ fn a_remote_store_waits_for_its_verb() {
     assert_eq!(node.peek(0, 0), Some(1001));
 }
 
-/// Two requests, a guard and what is done under it, of one thread at the same time: each
-/// verb's result comes to whom it is for.
+/// Two requests, a guard and what is done under it, of one thread at the same time. Each verb's
+/// result comes to the request or guard that it is for.
 #[test]
 fn requests_of_one_thread_do_not_mix() {
     let members = two(3);
@@ -174,8 +174,8 @@ fn requests_of_one_thread_do_not_mix() {
     assert!((0..6).all(|key| free(far, key)));
 }
 
-/// Checked or not, it is in the queue, and he who is before it releases: nobody waits for a
-/// check. (If somebody did, this would not end.)
+/// Checked or not, a request is in the queue, and its predecessor releases: no thread waits for a
+/// check. (If one did, this would not end.)
 #[test]
 fn who_asked_and_does_not_check_stops_no_unlock() {
     let members = two(1);
@@ -198,7 +198,7 @@ fn who_asked_and_does_not_check_stops_no_unlock() {
             comes(&mut request).unlock().unwrap();
             assert!(request.is_over() && free(holder, key));
         }
-        // Nobody was before it.
+        // No thread was before it.
         let request = asks.post(key);
         assert!(!free(holder, key));
         drop(request);
@@ -240,7 +240,7 @@ fn a_thread_that_would_wait_for_itself_is_told() {
     }
 }
 
-/// Each thread's descriptors are its own: two with the same ones would exclude nobody.
+/// Each thread's descriptors are its own: two with the same ones would exclude no thread.
 #[test]
 fn a_nodes_threads_are_taken_once() {
     let members = two(1);
@@ -272,7 +272,7 @@ fn a_guard_that_is_dropped_and_one_that_a_panic_unwinds_release() {
             };
             drop(panics.lock(key).unwrap());
             assert!(free(waits, key));
-            // Somebody waits while it panics.
+            // Another thread waits while it panics.
             let mut waiting = None;
             let unwound = catch_unwind(AssertUnwindSafe(|| {
                 let mut guard = panics.lock(key).unwrap();
@@ -288,7 +288,7 @@ fn a_guard_that_is_dropped_and_one_that_a_panic_unwinds_release() {
             assert!(free(waits, key) && free(panics, key));
         }
     }
-    // And nobody was lost by it.
+    // And no node was lost by it.
     let [zero, one] = [&members[0].node, &members[1].node];
     thread::scope(|scope| {
         scope.spawn(|| one.rendezvous().barrier().unwrap());

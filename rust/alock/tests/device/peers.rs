@@ -104,7 +104,7 @@ fn a_device_without_an_end_to_its_patience_is_refused() {
     }
 }
 
-/// Who cannot take part ends; the other is told so, long before its patience is over.
+/// A node that cannot take part ends. The other is told so, long before its patience is over.
 #[test]
 fn a_node_without_its_device_keeps_nobody() {
     let told = each_for(2, Duration::from_secs(60), |rendezvous| {
@@ -168,7 +168,7 @@ fn beside_a_liar(
             let node = Node::attach(Arc::clone(&rendezvous), &settings(0)).unwrap();
             let threads = node.threads().unwrap();
             body(&node, &threads);
-            // It succeeds if nobody is lost.
+            // It succeeds if no node is lost.
             let _ = rendezvous.barrier();
         }
         _ => lie(&rendezvous, &memory, |_, _| {}),
@@ -251,8 +251,8 @@ fn a_node_with_a_wrong_address_is_lost() {
     finds(|memory| memory.at(1 << 20));
 }
 
-/// Node 2 leaves, and then node 1, whose lock node 0 holds: a verb to that one fails, too, and
-/// the error names who was lost first.
+/// Node 2 leaves, and then node 1, whose lock node 0 holds. A verb to that one fails, too, and
+/// the error names the node that was lost first.
 #[test]
 fn the_first_that_is_lost_is_named() {
     each(3, |rendezvous| {

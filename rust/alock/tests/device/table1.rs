@@ -99,8 +99,8 @@ fn add_by_verbs(queue: &mut QueuePair, at: RemoteWord, guess: u64) -> u64 {
     }
 }
 
-/// Runs `local` over and over while `remote` runs, which begins when `local` ran once; how often,
-/// and what it came to.
+/// Runs `local` over and over while `remote` runs, which begins when `local` ran once. Returns how
+/// often, and what it came to.
 fn beside<T>(mut local: impl FnMut() + Send, remote: impl FnOnce() -> T) -> (u64, T) {
     struct Over<'o>(&'o AtomicBool);
     impl Drop for Over<'_> {
@@ -272,8 +272,8 @@ fn a_remote_swap_comes_whole() {
     comes_whole(|queue, at, old, new| assert_eq!(remote_cas(queue, at, old, new), old));
 }
 
-/// The control, and why a plain write is refused where it is not known to be single:
-/// soft-RoCE's is a `memcpy`.
+/// The control, and why a plain write is refused where it is not known to be single. Soft-RoCE's is
+/// a `memcpy`.
 #[test]
 fn a_plain_write_is_torn_by_this_device() {
     let both = Both::new();

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! The real lock with more threads than loom can: shuttle's schedules, by chance and by PCT
-//! (Burckhardt et al., ASPLOS 2010), which finds what few preemptions at the wrong moments
-//! break.
+//! The real lock with more threads than loom can. Shuttle schedules them by chance and by PCT
+//! (Burckhardt et al., ASPLOS 2010). PCT finds what few preemptions at the wrong moments break.
 //!
-//! Every search has its seed, so it is the same each time; a failure is seen again by
-//! running the test again. Shuttle also prints the schedule. `ALOCK_SCHEDULES` changes how
-//! many there are, `ALOCK_SEED` (a decimal number) the seed.
+//! Every search has its seed, so it is the same each time. A failure is seen again by running
+//! the test again. Shuttle also prints the schedule. `ALOCK_SCHEDULES` changes how many there
+//! are, `ALOCK_SEED` (a decimal number) the seed.
 
 #[path = "../shared/mod.rs"]
 mod shared;
@@ -135,7 +134,7 @@ impl Cluster {
         release(access, ptr, mine, held).await
     }
 
-    /// A spinlock on one word, by whoever with what he has.
+    /// A spinlock on one word. A local thread takes it by CPU, a remote thread by verbs.
     fn mixed(&self, side: &Side<'_>, lock: usize) {
         let at = LockPtr(line(lock as u16, 0)).victim();
         let local = usize::from(side.node.0) == lock;
@@ -226,8 +225,8 @@ impl Work {
         out
     }
 
-    /// So many schedules by chance, as many by PCT. `tight`: the other cohort waited, and
-    /// was passed as often as may be, so that the bounds that were checked mean something.
+    /// So many schedules by chance, as many by PCT. `tight`: the other cohort waited, and was
+    /// passed as often as may be. So the bounds that were checked mean something.
     fn search(self, tight: bool) -> Vec<Arc<Shown>> {
         let asked = |name| {
             std::env::var(name)
@@ -251,7 +250,7 @@ impl Work {
 }
 
 const SEED: u64 = 0xa10c;
-/// Ten times what any schedule took: who is not through then is stuck.
+/// Ten times what any schedule took: a thread that is not through then is stuck.
 const STEPS: usize = 50_000;
 const SCHEDULES: usize = 3000;
 
@@ -290,7 +289,7 @@ fn shuttle_remotes_of_one_node() {
     work.search(false);
 }
 
-/// Who cannot have it at once leaves, and who came behind gets it nevertheless.
+/// A thread that cannot have the lock at once leaves. Its successor gets the lock nevertheless.
 #[test]
 fn shuttle_who_tries_and_gives_up() {
     let work = Work {
@@ -303,7 +302,7 @@ fn shuttle_who_tries_and_gives_up() {
         for gave_up in &shown.gave_up {
             assert!(gave_up.load(Relaxed) > 0, "nobody gave up");
         }
-        // The bound is the same for who came behind, and as tight.
+        // The bound is the same for the thread that came behind, and as tight.
         let bypass = [0, 1].map(|cohort| shown.bypass_of_heirs[cohort].load(Relaxed));
         assert_eq!(bypass, work.budgets.map(u64::from));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! What an observer sees of one lock, without being part of the schedule, and what must
-//! hold of it at each moment.
+//! What an observer sees of one lock without being part of the schedule, and what must
+//! always hold of it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,21 +18,21 @@ pub(crate) struct Shown {
     /// Of those where the place of the other's first was handed on meanwhile.
     pub(crate) bypass_of_heirs: [AtomicU64; 2],
     pub(crate) gave_up: [AtomicU64; 2],
-    /// A digest of who entered when.
+    /// A digest of which thread entered when.
     pub(crate) trace: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
     holder: Option<u64>,
-    /// By cohort: descriptors in the order of their swaps, without those that are through;
-    /// and whether one only tries: that may have given up unseen.
+    /// By cohort: descriptors in the order of their swaps, without those that are through.
+    /// `true` is of a thread that only tries, which may have given up unseen.
     queues: [VecDeque<(u64, bool)>; 2],
     trying: Vec<u64>,
     entries: [u64; 2],
     /// While a cohort's first waits: the other one's entries when it found it inside.
     since: [Option<u64>; 2],
-    /// Since then one gave up, and somebody was behind.
+    /// Since then one gave up, and another thread was behind.
     inherited: [bool; 2],
 }
 
@@ -69,7 +69,7 @@ impl Watch {
         what(&mut self.state.lock().unwrap())
     }
 
-    /// `who` is going to try: to join if nobody is there, and to leave if it has to wait.
+    /// `who` is going to try: to join if no thread is there, and to leave if it has to wait.
     pub(crate) fn tries(&self, who: u64) {
         self.change(|state| state.trying.push(who));
     }
@@ -89,7 +89,7 @@ impl Watch {
         });
     }
 
-    /// The first of a cohort, `who`, gives up now. Whoever is behind has waited for as long.
+    /// The first of a cohort, `who`, gives up now. Its successor has waited for as long.
     pub(crate) fn gives_up(&self, cohort: Cohort, who: u64) {
         self.shown.gave_up[cohort as usize].fetch_add(1, Relaxed);
         self.change(|state| {
@@ -98,7 +98,7 @@ impl Watch {
         });
     }
 
-    /// A cohort's tail is null: nobody of it waits any more.
+    /// A cohort's tail is null: no thread of it waits any more.
     pub(crate) fn emptied(&self, cohort: Cohort) {
         self.change(|state| {
             state.since[cohort as usize] = None;

@@ -2,10 +2,10 @@
 
 //! A small cluster of shuttle's atomics: between any two accesses another thread may run.
 //!
-//! A card's compare-and-swap is the paper's Table 1: a load and a later store, with one
-//! lock a node against other such operations only. A READ's words come in any order, each
-//! perhaps from two moments, cut at any byte. A write is one store (the atomic write).
-//! Shuttle takes every access for sequentially consistent: orderings are loom's.
+//! A card's compare-and-swap is the paper's Table 1: a load and a later store. One lock a node
+//! keeps out other such operations only. A READ's words come in any order, each perhaps from two
+//! moments, cut at any byte. A write is one store (the atomic write). Shuttle takes every access
+//! for sequentially consistent: orderings are loom's.
 
 use std::sync::atomic::{AtomicU64 as Plain, Ordering::Relaxed};
 use std::sync::Arc;
@@ -35,13 +35,13 @@ pub(crate) fn roll(end: usize) -> usize {
 
 pub(crate) struct Cell {
     value: AtomicU64,
-    /// Of a tail: who is told of whoever gets into the queue, and that nobody is in it.
+    /// Of a tail: the watch that is told of each thread that joins, and that none is in the queue.
     queue: Option<(Arc<Watch>, Cohort)>,
 }
 
 impl Cell {
-    /// Stores `new` if what is there is `old`, or whatever it is, and tells at that moment
-    /// who has joined, or that nobody is left. What was there.
+    /// Stores `new` if what is there is `old`, or whatever it is. Tells at that moment which
+    /// thread has joined, or that none is left. Returns what was there.
     fn update(&self, old: Option<u64>, new: u64) -> u64 {
         let change = |found| {
             if old.is_some_and(|old| old != found) {

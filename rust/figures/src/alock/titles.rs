@@ -9,7 +9,7 @@ use super::row::{Key, Lock};
 use crate::figure::Panel;
 use crate::finding::{counted, number, range};
 
-/// Whom ALock is compared with: the first that is there.
+/// The lock that ALock is compared with: the first that is there.
 const BESIDE: [(Lock, &str); 2] = [(Lock::RdmaSpin, "the spinlock"), (Lock::RdmaMcs, "MCS")];
 
 /// `alock / other`, of what both have points of, with the locality at which it is taken.
@@ -92,7 +92,7 @@ pub(super) fn budgets(nodes: u16, threads: u16, panels: &[Panel]) -> String {
     }
 }
 
-/// What more threads bring whoever goes through its own card.
+/// What more threads bring a lock whose threads go through their own card.
 pub(super) fn loopback(nodes: u16, all: &[(&Key, &Medians)]) -> String {
     let place = counted(nodes, "node");
     let threads = || all.iter().map(|(key, _)| key.threads);

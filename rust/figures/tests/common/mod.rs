@@ -80,7 +80,7 @@ pub(crate) fn size(document: &Document<'_>) -> (f64, f64) {
     (number(root, "width"), number(root, "height"))
 }
 
-/// What every picture is: named for those who listen, white behind, whole, its texts apart.
+/// What every picture is: named for screen readers, white behind, whole, its texts apart.
 pub(crate) fn check(svg: &str) {
     let document = Document::parse(svg).unwrap_or_else(|why| panic!("{why}: {svg}"));
     let root = document.root_element();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
 //! A world on one thread: while a lock waits, a script does what the other CPUs
-//! do. No test here depends on timing, and a lock that nobody wakes panics.
+//! do. No test here depends on timing, and a lock that no script wakes panics.
 
 use std::{
     cell::{Cell, RefCell},
@@ -136,7 +136,7 @@ impl World for Slots {
     }
 }
 
-/// A lock at `grant` with `others` ahead of the next one who comes, its world
+/// A lock at `grant` with `others` ahead of the next one that comes, its world
 /// and their script.
 pub(crate) fn lock_behind<L>(
     new: fn(Word, Word) -> L,

@@ -13,8 +13,8 @@ use super::{
     NEAR_WRAP,
 };
 
-/// Acquires behind `others` owners, each of whom unlocks when the lock is seen
-/// to wait, and returns what happened; near the wrap.
+/// Acquires behind `others` owners, near the wrap. Each of these unlocks when
+/// the lock is seen to wait. Returns what happened.
 fn lock_behind_owners<L>(new: fn(Word, Word) -> L, others: u32) -> Vec<Event>
 where
     L: RawLock<Slots> + 'static,
@@ -55,9 +55,9 @@ fn ticket_waits_for_grant() {
     assert_eq!(shape(&lock_behind_owners(Ticket::new, 5)), "wggggg");
 }
 
-/// With `T` or fewer ahead a waiter is near. Behind more it waits on its slot,
-/// which the unlock that leaves `T` ahead notifies, and no other; the grant is
-/// stored before.
+/// With `T` or fewer ahead a waiter is near. Behind more it waits on its slot.
+/// The unlock that leaves `T` ahead notifies that slot, and no other does. The
+/// grant is stored before.
 fn waits_long_term<const T: u32>() {
     for others in 0..T + 4 {
         let expect = match others {

@@ -75,8 +75,8 @@ struct Holder<C, L> {
 }
 
 impl<C: Cell, L: RawLock<OneSlot<Given<C>>>> Holder<C, L> {
-    /// Who draws the tickets from `first` on of a lock whose notifications hit
-    /// `slot`.
+    /// Holders that draw the tickets from `first` on, of a lock whose
+    /// notifications hit `slot`.
     fn new<const N: usize>(
         new: fn(Given<C>, Given<C>) -> L,
         first: u32,
@@ -107,7 +107,7 @@ impl<C: Cell, L: RawLock<OneSlot<Given<C>>>> Holder<C, L> {
     }
 }
 
-/// The owner, and two who wait. The last one does not unlock: nobody would
+/// The owner, and two waiters. The last one does not unlock: no thread would
 /// notice.
 pub(crate) fn three_given<C: Cell, L>(new: fn(Given<C>, Given<C>) -> L, start: u32)
 where
@@ -167,12 +167,13 @@ where
     assert_eq!(model.data.next(), start.wrapping_add(admitted));
 }
 
-/// One thread that takes the lock, one that asks whether somebody waits:
-/// nobody ever does, and a negative difference would say so.
+/// One thread that takes the lock, one that asks whether a thread waits. No
+/// thread ever does, and a negative difference would say that one does.
 ///
-/// The first thread takes the lock, so that loom begins with the execution in
-/// which the other one comes last and may see any mixture of old and new. The
-/// other way round loom passes it over (see `crate::search`).
+/// The first thread takes the lock. So loom begins with the execution in
+/// which the other one comes last. There that thread may see any mixture of
+/// old and new. The other way round loom passes it over (see
+/// `crate::search`).
 pub(crate) fn queue_length<C: Cell, L>(new: fn(C, C) -> L, start: u32)
 where
     L: RawLock<OneSlot<C>> + Send + Sync + 'static,

@@ -23,7 +23,7 @@ use loom::model::Builder;
 ///
 /// # Panics
 ///
-/// If an execution panics, deadlocks or does not end; and if the environment
+/// If an execution panics, deadlocks or does not end. Also if the environment
 /// (`LOOM_MAX_PREEMPTIONS` and its like) would cut the search off: loom reports
 /// success then.
 pub(crate) fn search(name: &str, scenario: impl Fn() + Send + Sync + 'static) {

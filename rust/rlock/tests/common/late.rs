@@ -22,8 +22,8 @@ impl Late {
     pub(crate) fn store(&mut self) {
         for line in &mut self.0 {
             // One after the other: a flush waits for the stores before it.
-            // SAFETY: a line of this value, which nobody else has; every x86-64 CPU has
-            // the instruction. Volatile: nobody reads it.
+            // SAFETY: a line of this value, which no other thread has; every x86-64 CPU
+            // has the instruction. Volatile: no code reads it.
             unsafe {
                 _mm_clflush((&raw const line.0).cast());
                 (&raw mut line.0).write_volatile(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! A test in a process of its own: it sets rlock up in its own way, forks, or closes
+//! A test in a process of its own. It sets rlock up in its own way, forks, or closes
 //! what is not its own.
 
 use std::process::Command;

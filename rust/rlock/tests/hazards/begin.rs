@@ -18,8 +18,8 @@ use crate::forbid::{can_forbid, forbid, REFUSE};
 use crate::kernels::{two_that_add, with, Blind};
 use crate::tid;
 
-/// Whoever looks for the vDSO first asks for the auxiliary vector, and is ended here. (Valgrind
-/// hides the vDSO: who reads there reads unmapped memory.)
+/// A program that looks for the vDSO first asks for the auxiliary vector, and is ended here.
+/// (Valgrind hides the vDSO: a program that reads there reads unmapped memory.)
 #[test]
 fn the_vdso_is_not_looked_for() {
     alone("begin::the_vdso_is_not_looked_for", || {
@@ -152,8 +152,8 @@ fn a_self_test_that_stands_still_is_left() {
     });
 }
 
-/// A set-up that fails leaves the handler to a thread that may still send itself the signal, which
-/// would end the process.
+/// A set-up that fails leaves the handler to a thread that may still send itself the signal.
+/// Without the handler that would end the process.
 #[test]
 fn a_late_signal_finds_the_handler() {
     static KERNEL: Stuck = Stuck::new(true);
@@ -171,7 +171,7 @@ fn a_late_signal_finds_the_handler() {
     });
 }
 
-/// A registration that sets rlock up hears signals meanwhile: nobody could end it otherwise.
+/// A registration that sets rlock up hears signals meanwhile: no signal could end it otherwise.
 #[test]
 fn a_setup_hears_signals() {
     static HEARD: AtomicU32 = AtomicU32::new(0);
@@ -239,8 +239,8 @@ fn who_counts_during_the_setup_counts_on() {
     });
 }
 
-/// A thread's own owner ends with it: the next thread has its record. Who counts later still, in
-/// another key's destructor, is counted, and gets none again.
+/// A thread's own owner ends with it: the next thread has its record. A thread that counts later
+/// still, in another key's destructor, is counted, and gets none again.
 #[test]
 fn a_thread_that_counted_gives_its_record_back() {
     static KEY: AtomicU32 = AtomicU32::new(0);
@@ -270,7 +270,7 @@ fn a_thread_that_counted_gives_its_record_back() {
         let late = COUNTED.load(Ordering::SeqCst);
         assert!(late >= 20);
         assert_eq!(COUNTER.sum(), 1 + 20 + u64::from(late));
-        // This thread's and that of the others, who came one after the other.
+        // This thread's and that of the others, which came one after the other.
         assert_eq!(crate::descriptors::numbers_of_tasks().len(), 6);
     });
 }
@@ -314,13 +314,13 @@ fn a_handler_counts_as_its_thread_registers() {
             thread.join().unwrap();
         }
         assert_eq!(COUNTER.sum(), 1 + 2 * 20);
-        // This thread's and that of the others, who came one after the other.
+        // This thread's and that of the others, which came one after the other.
         assert_eq!(crate::descriptors::numbers_of_tasks().len(), 6);
     });
 }
 
-/// A handler that needs another block of counters makes it, on the 8 KiB of stack that a thread of
-/// `std` has for handlers.
+/// A handler that needs another block of counters makes it. It has the 8 KiB of stack that a thread
+/// of `std` has for handlers.
 #[test]
 fn a_handler_makes_a_block_on_a_small_stack() {
     static COUNTERS: [Counter; 501] = [const { Counter::new() }; 501];

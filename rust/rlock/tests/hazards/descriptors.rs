@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! The threads' files, and what a canceller reads when they are not there, are another
-//! thread's, or are not its own any more; sleepers that are left alone.
+//! The threads' files. What a canceller reads when they are not there, are another thread's,
+//! or are not its own any more. Sleepers that are left alone.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::Ordering;
@@ -48,8 +48,8 @@ pub(crate) fn numbers_of_tasks() -> Vec<RawFd> {
     found
 }
 
-/// A new hazard: somebody closed the files (as daemons do), and the numbers are now those
-/// of a thread that sleeps.
+/// A new hazard: the program closed the files, as daemons do. The numbers are now those of a
+/// thread that sleeps.
 #[test]
 fn files_that_others_closed() {
     alone("descriptors::files_that_others_closed", || {
@@ -117,8 +117,8 @@ fn numbers_of_rlock(others: &[std::fs::File]) -> Vec<RawFd> {
     numbers
 }
 
-/// A number of rlock's that somebody closed and another part of the program got stays
-/// that one's when the record is used again.
+/// The program closed a number of rlock's, and another part of it got the number. It stays
+/// that part's when the record is used again.
 #[test]
 fn a_number_that_is_anothers() {
     alone("descriptors::a_number_that_is_anothers", || {

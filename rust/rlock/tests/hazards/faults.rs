@@ -131,7 +131,7 @@ fn a_fault_in_a_section() {
             let mut lock = None;
             let result = with_a_victim_in_a_section(|it| {
                 lock = Some(it);
-                // Its handler wakes up now and then, and who runs is sent nothing.
+                // Its handler wakes up now and then, and a thread that runs is sent nothing.
                 found.push(loop {
                     match it.cancel(mode()) {
                         Err(Busy::Running) => std::thread::yield_now(),
@@ -142,7 +142,7 @@ fn a_fault_in_a_section() {
             assert_eq!(result, Err(Revoked));
             assert_eq!(lock.unwrap().load(), 0);
         }
-        // Strictly, nobody is cancelled who does not answer.
+        // Strictly, no victim is cancelled that does not answer.
         assert!(found[2].is_err(), "{found:?}");
     });
 }

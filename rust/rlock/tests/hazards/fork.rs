@@ -127,7 +127,7 @@ fn a_child_without_the_thread_that_registered_last() {
     alone(
         "fork::a_child_without_the_thread_that_registered_last",
         || {
-            // By itself where a machine has one CPU: whoever is not here is seen to be off it.
+            // By itself where a machine has one CPU: an absent thread is seen to be off it.
             a_child_without_the_last(fork);
             a_child_without_the_last(bare_fork);
         },

@@ -45,7 +45,7 @@ impl Drop for GoOn<'_> {
     }
 }
 
-/// Hole 4: who finds 'signalled' may rely on it. While one canceller is about to send
+/// Hole 4: a canceller that finds 'signalled' may rely on it. While one canceller is about to send
 /// the signal, a second one sends its own.
 #[test]
 fn signalled_is_said_after_the_signal() {
@@ -61,8 +61,8 @@ fn signalled_is_said_after_the_signal() {
             std::thread::scope(|scope| {
                 // Lets the first go on, also if this panics.
                 let go_on = GoOn(&KERNEL.armed);
-                // Until it is asleep: its handler wakes up now and then, and who runs is
-                // sent nothing.
+                // Until it is asleep: its handler wakes up now and then, and a thread that
+                // runs is sent nothing.
                 let first = scope.spawn(|| loop {
                     match lock.cancel(Cancel::Try) {
                         Err(Busy::Running) => std::thread::yield_now(),
@@ -183,7 +183,7 @@ fn switches_before_a_signal_prove_nothing_after() {
             scope.spawn(move || {
                 let owner = Owner::register().unwrap();
                 owner.acquire(lock).map(drop).unwrap();
-                // It stands in a section, and somebody has asked and sent a signal.
+                // It stands in a section, and a canceller has asked and sent a signal.
                 let own = rlock::testing::own();
                 own.section
                     .store(rlock::testing::word(lock), Ordering::SeqCst);
@@ -227,7 +227,7 @@ impl Kernel for Keeping {
     }
 }
 
-/// A new hazard: a tracer kept the signal and is gone. Nobody may rely on that one.
+/// A new hazard: a tracer kept the signal and is gone. No canceller may rely on that one.
 #[test]
 fn a_signal_that_was_kept_is_sent_again() {
     alone("sent::a_signal_that_was_kept_is_sent_again", || {

@@ -75,8 +75,8 @@ extern "C" fn theirs_asks(signal: i32, info: *mut libc::siginfo_t, context: *mut
     FOUND.store(found, Ordering::SeqCst);
 }
 
-/// The handler runs on the stack for handlers, which small stacks (Go's) need, with all signals
-/// blocked, and hands on what the kernel told it.
+/// The handler runs on the stack for handlers, which small stacks (Go's) need. All signals are
+/// blocked. The handler hands on what the kernel told it.
 #[test]
 fn a_handler_that_was_there_finds_what_it_asked_for() {
     alone(

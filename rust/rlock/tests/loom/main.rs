@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! The protocol's own functions under loom: every order in which a victim's section and
-//! its cancellers' steps can come, with what a weak memory may show of them. Only the
-//! section is replaced, by the protocol's [`section`](rlock::protocol::section), whose
-//! order of accesses is the assembly's (`tests/step`).
+//! The protocol's own functions under loom. The steps of a victim's section and of its
+//! cancellers come in every order that can be. Each order comes with all that a weak
+//! memory may show of it. Only the section is replaced, by the protocol's
+//! [`section`](rlock::protocol::section), whose order of accesses is the assembly's
+//! (`tests/step`).
 //!
-//! A victim enters the kernel between two accesses when it is asked to: it passes a
-//! full barrier, says so, and handles what signal is pending before it goes on. That is
+//! A victim enters the kernel between two accesses when it is asked to. It passes a full
+//! barrier and says so. It handles what signal is pending before it goes on. That is
 //! what a context switch, a membarrier's interrupt and a signal's delivery have in
 //! common.
 
@@ -60,7 +61,7 @@ impl Word for Cell {
 
 /// The victim's thread as the kernel has it.
 struct Task {
-    /// The highest number of those who asked it to enter the kernel.
+    /// The highest number of the cancellers that asked it to enter the kernel.
     asked: AtomicU64,
     /// The number with which it did.
     entered: AtomicU64,
@@ -204,7 +205,7 @@ enum How {
     Strictly,
 }
 
-/// Who cancels without acquiring: nothing comes after, and what came before is seen.
+/// A canceller that does not acquire: nothing comes after, and what came before is seen.
 fn look(sections: u32, how: How) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = (sections > 1).then_some(3);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! A cancellation at every boundary: whoever cancelled with success writes next, and
-//! what he wrote stays.
+//! A cancellation at every boundary: a canceller that had success writes next, and what it
+//! wrote stays.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -118,7 +118,7 @@ struct Scene {
     rest: Rest,
     /// The victim's thread blocks the signal itself.
     blocked: bool,
-    /// Somebody put another handler in the place of rlock's.
+    /// The program put another handler in the place of rlock's.
     displaced: bool,
     mode: fn() -> Cancel,
 }
@@ -280,7 +280,7 @@ fn a_wait_from_a_handler_that_sleeps() {
     });
 }
 
-/// A signal that is pending while the thread sleeps: at every boundary the cancellation
+/// A signal that is pending while the thread sleeps. At every boundary the cancellation
 /// succeeds, and the section is left out when the handler returns.
 #[test]
 fn a_wait_from_a_handler_that_sleeps_deeply() {
@@ -321,7 +321,7 @@ fn a_strict_one_from_a_handler_that_runs_masked() {
     });
 }
 
-/// Hole 2: who blocks the signal is not believed to run its handler.
+/// Hole 2: a victim that blocks the signal is not believed to run its handler.
 #[test]
 fn a_victim_that_blocks_the_signal() {
     for mode in [SLEEPING.mode, waiting, strictly] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! What a handler that stands on a section may and may not do, and what is left when
-//! it does not come back.
+//! What a handler that stands on a section may and may not do. What is left when it does
+//! not come back.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -113,7 +113,7 @@ impl Stepper for Leave {
     }
 }
 
-/// Hole 11: nobody is told that the victim is out, and a thread can be mended.
+/// Hole 11: no canceller is told that the victim is out, and a thread can be mended.
 #[test]
 fn a_section_that_is_never_left() {
     let _one = trap::install(false);
@@ -125,7 +125,7 @@ fn a_section_that_is_never_left() {
         scope.spawn(move || {
             let owner = Owner::register().unwrap();
             let mut token = owner.acquire(lock).unwrap();
-            // It says that it committed, who knows what.
+            // It says that it committed; what it committed is unknown.
             let _ = trap::step(&Leave, || token.store(|slot| slot, 1));
             assert_ne!(flag(), 0);
             assert_eq!(owner.acquire(lock).map(drop), Err(Busy::Nested));
@@ -144,7 +144,7 @@ fn a_section_that_is_never_left() {
         told.recv().unwrap();
         let soon = std::time::Duration::from_millis(20);
         for mode in [Cancel::Try, Cancel::strictly_within(soon)] {
-            // It is in no section, but who is to know: a refusal, or a proof.
+            // It is in no section, but no canceller can know: a refusal, or a proof.
             let _ = lock.cancel(mode);
         }
         go.send(()).unwrap();
@@ -154,7 +154,7 @@ fn a_section_that_is_never_left() {
     owner.acquire(&lock).map(drop).unwrap();
 }
 
-/// A counter in a handler, at every instruction of an addition to the same counter: all
+/// A counter in a handler, at every instruction of an addition to the same counter. All
 /// is in the sum, and what came on a section is counted beside the block.
 #[test]
 fn a_counter_in_a_handler_at_every_instruction() {
@@ -179,8 +179,8 @@ fn a_counter_in_a_handler_at_every_instruction() {
     assert_eq!(COUNTER.sum(), adds + came.get());
 }
 
-/// A new hazard: a handler on a section that ends its thread's ownerships would have
-/// another thread believe that nothing is to come.
+/// A new hazard: a handler on a section ends its thread's ownerships. Another thread
+/// would then believe that nothing is to come.
 #[test]
 fn an_end_inside_a_section_only_asks() {
     let _one = trap::install(false);
@@ -226,8 +226,8 @@ fn an_end_inside_a_section_only_asks() {
     assert!(inside.get() >= 3);
 }
 
-/// A new hazard: a signal that is pending at a fork does not come to the child, whose
-/// section would go on.
+/// A new hazard: a signal that is pending at a fork does not come to the child. The
+/// child's section would go on.
 #[test]
 fn a_fork_inside_a_cancelled_section() {
     let _one = trap::install(false);
@@ -242,10 +242,10 @@ fn a_fork_inside_a_cancelled_section() {
             act: |rip| {
                 let here = section::all().any(|s| (s.begin..s.committed).contains(&rip));
                 if step.replace(step.get() + 1) == at && here {
-                    // Somebody cancelled with success: the signal is as good as pending.
+                    // A canceller had success: the signal is as good as pending.
                     testing::own().state.fetch_or(CANCELLED, Ordering::Relaxed);
-                    // SAFETY: nobody is in the allocator here; the child makes system
-                    // calls alone.
+                    // SAFETY: no thread is in the allocator here; the child makes
+                    // system calls alone.
                     child.set(unsafe { libc::fork() });
                 }
             },

@@ -48,8 +48,8 @@ impl Stepper for Look {
     }
 }
 
-/// The slot is looked for outside the section, and a field's address is known: an operation on any
-/// field has as many instructions as one on the whole.
+/// The slot is looked for outside the section, and a field's address is known. So an operation on
+/// any field has as many instructions as one on the whole.
 #[test]
 fn a_field_costs_nothing() {
     #[derive(Default)]
@@ -104,7 +104,7 @@ fn no_locked_instruction_on_the_hot_path() {
     }
     owner.acquire(&lock).map(drop).unwrap();
     static WORD: AtomicU64 = AtomicU64::new(0);
-    // That it sees one: this is what everybody else does.
+    // That it sees one: this is what other locks do.
     let (_, locked) = look(|| assert_eq!(WORD.fetch_add(1, Ordering::Relaxed), 0));
     assert_eq!(locked, 1);
     let (_, locked) = look(|| assert_eq!(WORD.swap(2, Ordering::Relaxed), 1));

@@ -45,7 +45,7 @@ extern "C" fn trapped(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_voi
 }
 
 /// Installs the handler of the trap; `masked`: with the lock's signal blocked in it.
-/// As long as the guard lives nobody else changes that.
+/// As long as the guard lives no other thread changes that.
 pub(crate) fn install(masked: bool) -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     let guard = ONE.lock().unwrap_or_else(|broken| broken.into_inner());

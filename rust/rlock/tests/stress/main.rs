@@ -26,7 +26,7 @@ fn time() -> Duration {
 #[derive(Default)]
 struct Totals {
     commits: AtomicU64,
-    /// Acquisitions that took the lock from somebody, or found it released.
+    /// Acquisitions that took the lock from an owner, or found it released.
     acquisitions: AtomicU64,
     busy: AtomicU64,
 }
@@ -57,8 +57,8 @@ impl Dice {
     }
 }
 
-/// One thread's life: it acquires by all modes, commits by all operations, until it is
-/// told to stop or has done `most`; then it ends, and owns.
+/// One thread's life. It acquires by all modes and commits by all operations, until it
+/// is told to stop or has done `most`. Then it ends, and owns.
 fn live(seed: u64, lock: &Lock<Slot>, most: u64, until: Instant, totals: &Totals) {
     let owner = Owner::register().unwrap();
     let mut dice = Dice(seed | 1);

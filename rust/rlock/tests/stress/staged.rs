@@ -12,7 +12,7 @@ use rlock::{Cancel, Lock, Owner, Slot};
 #[derive(Default)]
 struct Link(UnsafeCell<[u64; 4]>);
 
-// SAFETY: who has not published it yet writes; who found it published reads.
+// SAFETY: the thread that has not published it yet writes; one that found it published reads.
 unsafe impl Sync for Link {}
 
 const LINKS: usize = 1 << 16;

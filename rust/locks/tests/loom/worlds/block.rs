@@ -13,14 +13,14 @@ use loom::{
     thread::{self, Thread},
 };
 
-/// A word whose waiters park until somebody writes it.
+/// A word whose waiters park until another thread writes it.
 ///
-/// A waiter that nobody wakes leaves loom without a thread to run, which it
-/// reports as a deadlock: a lost wake-up is found in the first execution that
-/// has one. Searches are shorter, too, since no two executions differ only in
-/// how often a waiter looks.
+/// A waiter that no thread wakes leaves loom without a thread to run. Loom
+/// reports that as a deadlock: a lost wake-up is found in the first execution
+/// that has one. Searches are shorter, too, since no two executions differ only
+/// in how often a waiter looks.
 ///
-/// loom orders what follows an unpark after what precedes it, so a hand-over to
+/// loom orders what follows an unpark after what precedes it. So a hand-over to
 /// a waiter that parked synchronises whatever the lock's orderings are. A
 /// waiter that did not park gets nothing of that.
 ///
@@ -32,7 +32,7 @@ use loom::{
 pub(crate) struct Cell {
     value: AtomicU32,
     // The mutex is std's: loom does not see it, so it orders nothing. loom runs
-    // one thread at a time and nobody holds it across a scheduling point.
+    // one thread at a time and no thread holds it across a scheduling point.
     waiting: Mutex<Waiting>,
 }
 
@@ -65,7 +65,7 @@ impl Cell {
 
 impl super::Cell for Cell {
     fn new(value: u32) -> Self {
-        // INVARIANT: nothing was written to `value` since, and nobody waits.
+        // INVARIANT: nothing was written to `value` since, and no thread waits.
         Self {
             value: AtomicU32::new(value),
             waiting: Mutex::new(Waiting {
@@ -114,7 +114,7 @@ impl Word for Cell {
             }
             if self.with_waiting(|waiting| done(waiting.latest)) {
                 // The value loaded was stale, and a write that has happened
-                // wakes nobody: look again.
+                // wakes no thread: look again.
                 thread::yield_now();
             } else {
                 // INVARIANT: no scheduling point lies between the two.

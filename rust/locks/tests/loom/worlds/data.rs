@@ -7,8 +7,8 @@ use loom::cell::UnsafeCell;
 /// The ticket that is to be admitted next, in a cell whose accesses loom checks
 /// for races.
 ///
-/// An owner who does not see what the last one did is a race, one who is
-/// admitted out of order a wrong ticket.
+/// An owner that does not see what the last one did is a race. One that is
+/// admitted out of order is a wrong ticket.
 pub(crate) struct Data(UnsafeCell<u32>);
 
 // SAFETY: loom runs its threads one at a time, on one thread of the system, and
@@ -27,8 +27,8 @@ impl Data {
     ///
     /// # Panics
     ///
-    /// In an execution in which the lock did not exclude or admitted somebody
-    /// else in this one's turn.
+    /// In an execution in which the lock did not exclude or admitted another
+    /// owner in this one's turn.
     pub(crate) fn admit(&self, ticket: u32) {
         self.0.with_mut(|next| {
             // SAFETY: loom has checked that no access is concurrent with this.

@@ -11,12 +11,12 @@ use handover_locks::Word;
 ///
 /// Three threads that draw their tickets are too many for a complete search.
 /// Here each is told its ticket, so that only waiting and handing over are
-/// searched: each thread has its own lock value, made of a `Ticket` and of
+/// searched. Each thread has its own lock value, made of a `Ticket` and of
 /// `Shared` words.
 pub(crate) enum Given<C> {
     /// The cell that all the threads share.
     Shared(Arc<C>),
-    /// The ticket that whoever increments this word draws.
+    /// The ticket that the thread that increments this word draws.
     Ticket(u32),
 }
 

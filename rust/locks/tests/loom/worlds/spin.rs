@@ -6,11 +6,11 @@ use loom::sync::atomic::AtomicU32;
 
 /// A word whose waiters load again and again, and yield in between.
 ///
-/// A yield orders nothing, so a waiter synchronises with the owner before it by
+/// A yield orders nothing. So a waiter synchronises with the owner before it by
 /// the lock's own orderings or not at all. It only promises progress: loom does
 /// not show a thread the same stale value after a yield as before it.
 ///
-/// A waiter that nobody wakes spins until loom gives up.
+/// A waiter that no thread wakes spins until loom gives up.
 pub(crate) struct Cell(AtomicU32);
 
 impl super::Cell for Cell {
