@@ -18,6 +18,9 @@ class Cargo(Tree):
     def test_one_in_the_library_of_a_package_with_a_program(self):
         self.caught(bug(caught='["host/lib a", "host a"]'), "ok mutant p/b (caught by host/lib a in ")
 
+    def test_one_in_a_program(self):
+        self.caught(bug(caught='["host/bin a"]'), "ok mutant p/b (caught by host/bin a in ")
+
     def test_each_test_must_find_it(self):
         good, lines = self.hunt(bug(caught='["host a", "host c"]'))
         self.assertFalse(good)

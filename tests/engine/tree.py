@@ -50,7 +50,8 @@ FILES = {
         artifact() { echo '{"reason":"compiler-artifact","target":{"name":"'"$1"'","kind":["'"$2"'"]},"profile":{"test":'$3'},"executable":"'"$target"'"}'; }
         artifact t test true
         artifact x lib true
-        # A program of the package, which the tests run: it is no test.
+        artifact x bin true
+        # The program itself, which the tests run: it is no test.
         target=$target-itself
         artifact x bin false
 ''',
@@ -115,7 +116,8 @@ FILES = {
     "tests/suites/lockdep": 'sed -n "s/^left //p" "$2/code"\n',
 }
 
-PLACES = '[tests]\nhost = { package = "handover-x", test = "t" }\n"host/lib" = { package = "handover-x", lib = true }\n'
+PLACES = '[tests]\nhost = { package = "handover-x", test = "t" }\n"host/lib" = { package = "handover-x", lib = true }\n' \
+         '"host/bin" = { package = "handover-x", bin = "x" }\n'
 
 
 CLAIM = "the planted code panics"
