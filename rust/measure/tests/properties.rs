@@ -96,8 +96,8 @@ proptest! {
         }
     }
 
-    /// Whatever the numbers, also such as no run has. No index is above 1, and a tick of no
-    /// time makes no second.
+    /// Whatever the numbers, also such as no run has, no index is above 1. Ticks of no time make
+    /// no second.
     #[test]
     fn no_number_is_too_much(
         counts in vec(prop_oneof![any::<u64>(), Just(u64::MAX)], 0..70),
@@ -316,6 +316,30 @@ fn each_first_ticket_is_drawn() {
     let left = |seed| 0u32.wrapping_sub(first_ticket(seed, 8));
     for due in 1..=8 {
         assert!((0..1000).any(|seed| left(seed) == due), "{due}");
+    }
+}
+
+/// Each bit of a seed changes the draw: of 200 seeds nearly all have another ticket without it.
+#[test]
+fn every_bit_of_the_seed_counts_for_the_first_ticket() {
+    for bit in 0..u64::BITS {
+        let same = (0..200).map(|seed: u64| Prng::new(seed).step());
+        let same =
+            same.filter(|seed| first_ticket(*seed, 1000) == first_ticket(seed ^ (1 << bit), 1000));
+        assert!(same.count() < 20, "bit {bit}");
+    }
+}
+
+/// Runs of one seed with more writers are draws of their own: the share of the writers is another.
+#[test]
+fn each_number_of_writers_draws_anew() {
+    for (few, many) in [(1000, 2000), (512, 1024), (100, 1000)] {
+        let share = |seed, writers| {
+            f64::from(0u32.wrapping_sub(first_ticket(seed, writers))) / f64::from(writers)
+        };
+        let near = (0..200)
+            .filter(|&seed| (share(seed, few) - share(seed, many)).abs() < 2.0 / f64::from(few));
+        assert!(near.count() < 20, "{few} and {many}");
     }
 }
 
