@@ -64,7 +64,7 @@
 //! static LOCK: Twa<Cell> = Twa::new(Cell::new(0), Cell::new(0));
 //!
 //! let ticket = LOCK.lock(&WORLD);
-//! // Here no other thread is.
+//! // No other thread is here.
 //! LOCK.unlock(&WORLD, ticket);
 //! ```
 

@@ -47,9 +47,8 @@ impl Prng {
 
 /// The first ticket of a run, drawn from its seed and its number of writers. Runs of several
 /// locks that share both begin with the same ticket. It lies at most as many tickets before the
-/// wrap of 2^32 as there are writers. So every run crosses it. So many tickets are sure to be
-/// given out: each writer acquires once before anything is measured. The writers begin
-/// together, so that some wait across the wrap.
+/// wrap of 2^32 as there are writers. Each writer acquires once before anything is measured. So
+/// every run crosses the wrap. The writers begin together, so that some wait across it.
 pub fn first_ticket(seed: u64, writers: u32) -> u32 {
     // Writers draw theirs from the seed and their number, which is shifted by 32.
     let mut prng = Prng::new(seed ^ (u64::from(writers) << 48));

@@ -16,10 +16,10 @@
 //! The unit is the shortest poll that this thread has had, at whatever node. The first poll,
 //! with the write before it, is among them. A poll that waited for a CPU or behind others so
 //! does not make the next ones later. Where the paths have different lengths the unit is the
-//! nearest node's. A lock on a path of r units is polled every 7 + r units. That is every (7 +
-//! r) / r of its own round trips, and never more rarely than every 8. A free lock is found no
-//! later for that, but at the cost of more READs. Where r is large, these come up to one after
-//! the other.
+//! nearest node's. A lock on a path of r units is polled every 7 + r units. That is every
+//! (7 + r) / r of its own round trips, and never more rarely than every 8. A free lock is found
+//! no later for that, but at the cost of more READs. Where r is large, the READs follow each
+//! other almost without a pause.
 
 use core::cell::Cell;
 

@@ -51,7 +51,7 @@ impl Polls {
         loop {
             let polled = self.poll(future.as_mut());
             if polled.is_ready() || !self.posted.get() {
-                // A caller that checks polls once.
+                // A check polls once.
                 self.allow(0);
                 return polled;
             }

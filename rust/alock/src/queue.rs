@@ -42,10 +42,10 @@ impl Handover {
     }
 }
 
-/// How one came to the front of the queue.
+/// How a thread came to the front of the queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Joined {
-    /// No thread was there: it competes with the other cohort's leader.
+    /// The queue was empty: the thread competes with the other cohort's leader.
     Leader,
     /// By its predecessor.
     HandedOver(Handover),

@@ -28,8 +28,8 @@ pub trait Word {
     fn smp_mb_after_rmw();
 }
 
-/// [`Word`] for a type, by atomics. Its arguments are the way from the word to its atomic, and
-/// the atomics' module. The last one says whether an RMW is a full barrier on this machine.
+/// [`Word`] for a type, by atomics. Behind the type come the way from the word to its atomic, and
+/// the atomics' module. The last argument says whether an RMW is a full barrier on this machine.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! word_by_atomics {
@@ -99,8 +99,8 @@ pub trait Memory {
     /// mistake of this crate.
     fn word(&self, offset: u64) -> &Self::Word;
 
-    /// See [`Access::is_there`](crate::access::Access::is_there): of this node, for a thread that
-    /// joins locally is. By default every line may be one.
+    /// See [`Access::is_there`](crate::access::Access::is_there). The line must be of this node,
+    /// since only threads of this node join locally. By default every line may be a descriptor's.
     fn is_there(&self, line: Ptr) -> bool {
         let _ = line;
         true

@@ -25,8 +25,8 @@ pub trait Checked: DeserializeOwned {
 ///
 /// # Errors
 /// One line that names the file, the line and the column, and what is allowed there. Faults
-/// of the file: it cannot be read, or has no row. Faults of its rows: a column is missing,
-/// a value is none of its column, two are of the same.
+/// of the file: it cannot be read, lacks a column, or has no row. Faults of its rows: a value
+/// is none of its column, or two rows have the same identity.
 pub fn read<R: Checked>(path: &Path) -> Result<Vec<R>, String> {
     let text = fs::read_to_string(path);
     let text = text.map_err(|error| format!("{}: {error}", path.display()))?;

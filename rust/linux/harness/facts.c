@@ -26,8 +26,8 @@
 #include "shim.h"
 
 /*
- * Whether a kthread that nobody bound may be put on @cpu, as far as the current one tells. Under
- * rcu_read_lock(): a cpuset may take the mask of isolated CPUs away.
+ * Whether a kthread that is bound to no CPU may be put on @cpu, as far as the current one tells.
+ * Under rcu_read_lock(): a cpuset may take the mask of isolated CPUs away.
  */
 static bool may_use(unsigned int cpu)
 {
@@ -212,7 +212,7 @@ unsigned int handover_trace_events(char *names, size_t len)
 /*
  * Whether something is patched into the functions that writers call: what the function tracer, BPF and
  * a kprobe put at their entries. -1 where the code does not show it. (No list of all that are traced
- * is exported; who traces other functions alone, is not seen.)
+ * is exported; a tracer of other functions alone is not seen.)
  */
 int handover_traced_calls(void)
 {

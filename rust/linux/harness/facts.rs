@@ -41,7 +41,7 @@ pub(crate) struct Facts {
     cpus: u32,
     isolated: u32,
     /// The preemption model, whether CPUs share cores, and how many nodes there are.
-    /// All are the start's, for all three may change.
+    /// All three are as at the start, for they may change.
     preempt: &'static CStr,
     smt: bool,
     numa_nodes: u32,

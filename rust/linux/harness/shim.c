@@ -189,7 +189,7 @@ void handover_kthread_await_stop(void)
 
 /*
  * Between two sections, where nothing is held. A quiescent state of RCU Tasks, which
- * cond_resched() alone is not: who frees a trampoline waits for it.
+ * cond_resched() alone is not: a thread that frees a trampoline waits for it.
  */
 void handover_cond_resched(void)
 {
@@ -315,7 +315,7 @@ void handover_files_create(const struct handover_files *ops, const char *const *
 		debugfs_create_file(names[i], 0400, files_dir, (void *)i, &files_fops);
 }
 
-/* Returns when nobody is in a file any more. */
+/* Returns when no thread is in a file any more. */
 void handover_files_remove(void)
 {
 	debugfs_remove(files_dir);

@@ -208,7 +208,7 @@ impl locks::World for Linux {
 
     #[inline(always)]
     fn slot(&self, index: u32) -> &Word {
-        // The mask is the lock's own once more; it leaves no panic path.
+        // The lock has masked the index already. This mask lets the compiler leave out the panic.
         &WAIT_ARRAY.0[(index & (WAIT_ARRAY_SLOTS - 1)) as usize]
     }
 }

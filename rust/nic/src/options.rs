@@ -21,8 +21,8 @@ pub struct Options {
     /// end.
     pub timeout: u8,
     /// How often, 0 to 7. By default 6. An operation that a dead peer never answers fails after
-    /// about `retries + 1` timeouts. It takes four times that and a second with 7, which rxe
-    /// takes for 'for ever'. It also does where the device hangs. The error is then
+    /// about `retries + 1` timeouts. With 7, which rxe takes for 'for ever', it takes four times
+    /// that and a second. It takes as long where the device hangs. In both cases the error is
     /// [`Error::Silent`](crate::Error).
     pub retries: u8,
     /// How many operations may be out on a queue pair; by default 16. Costs 64 bytes of

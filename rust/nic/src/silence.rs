@@ -19,7 +19,7 @@ pub(crate) struct Silence {
 
 impl Silence {
     /// Longer than a device tries. It may wait four times as long as it was told, for the first
-    /// packet and for each retry. That is of the InfiniBand specification, volume 1, 9.7.6.1.3. A
+    /// packet and for each retry. The InfiniBand specification allows that (volume 1, 9.7.6.1.3). A
     /// second is added for what is busy here.
     ///
     /// Cards may take a short timeout for a longer one. Some are said to have a least one, of up to

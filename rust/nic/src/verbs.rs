@@ -2,7 +2,7 @@
 
 //! The foreign calls that sideway does not wrap, and its unsafe ones: registration and
 //! posting. Version 0.4.3 of sideway posts compare-and-swap, read and write, but no atomic
-//! write. It ends a post list of its own. All four are therefore posted here, one way.
+//! write. It ends each post list itself. All four are therefore posted here, one way.
 
 use crate::{Memory, RemoteWord};
 use rdma_mummy_sys::{ibv_qp_ex, ibv_qp_to_qp_ex, ibv_send_flags};

@@ -53,10 +53,10 @@ impl Writes {
     /// The kernel's drivers of devices whose plain writes of eight aligned bytes are single.
     ///
     /// This is from the literature, and has not been tested here. *ALock*, SPAA 2024, says it in
-    /// section 1 and table 1. "RDMA reads and writes are only atomic with their local counterparts
-    /// for accesses within a single cache line". It follows *FaRM*, NSDI 2014, whose reads without
-    /// locks stand on it. RDMA locks and stores of the last ten years assume it of `mlx5_core`. The
-    /// `rpma_atomic_write` of `librpma` was a plain inline write of 8 bytes.
+    /// section 1 and table 1. Its words: "RDMA reads and writes are only atomic with their local
+    /// counterparts for accesses within a single cache line". It follows *FaRM*, NSDI 2014, whose
+    /// reads without locks stand on it. RDMA locks and stores of the last ten years assume it of
+    /// `mlx5_core`. The `rpma_atomic_write` of `librpma` was a plain inline write of 8 bytes.
     ///
     /// What it takes:
     ///

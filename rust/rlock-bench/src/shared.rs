@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! The same loop of rlock by different numbers of threads. One thread runs alone. 4 and
-//! 256 share one CPU, one lock and one counter. 2 run on two CPUs, with a lock each.
+//! The same loop of rlock by different numbers of threads. One thread runs alone. Four and
+//! 256 threads share one CPU, one lock and one counter. Two run on two CPUs, with a lock each.
 
 use std::arch::asm;
 use std::error::Error;

@@ -161,7 +161,7 @@ impl Thread for RevocableThread<'_> {
     }
 }
 
-/// An arena as any program writes it.
+/// An ordinary arena, without rlock.
 #[derive(Default)]
 struct Plain {
     list: u32,

@@ -177,8 +177,8 @@ impl<'r> Thread<'r> {
     /// - *not runnable*: `syscall` says 'running' of a runnable thread, and otherwise
     ///   waits until the thread has left its CPU. State S in `stat` only means that the
     ///   thread marked itself sleeping.
-    /// - *same CPU*: this thread was on CPU c after the call. A later report says that
-    ///   the victim's CPU is c. So the victim was off the CPU at that moment, or was
+    /// - *same CPU*: this thread was on CPU c after the call. A later report may name c
+    ///   as the victim's CPU. If so, the victim was off c at that moment, or was
     ///   switched to it since. `stat` reports the CPU. `schedstat` does so sooner, if
     ///   the victim said where it was and its count is unchanged.
     /// - *switch count*: it got a CPU since the baseline, which is read here otherwise.

@@ -37,7 +37,7 @@ fn put(record: &Record, file: File, fd: Option<OwnedFd>, kernel: &dyn Kernel) {
     let number = &record.files[file as usize];
     let mut old = number.load(Ordering::Relaxed).abs() - 1;
     if old >= 0 {
-        // SAFETY: the number is asked about alone, whichever file has it.
+        // SAFETY: the number is only asked about, whichever file has it.
         let inode = kernel.inode(unsafe { BorrowedFd::borrow_raw(old) });
         if inode != Some(record.inodes[file as usize].load(Ordering::Relaxed)) {
             // The program closed it, and it may be any file's now: it is forgotten.

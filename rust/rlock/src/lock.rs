@@ -59,8 +59,8 @@ impl fmt::Debug for Slot {
 
 /// Data and its revocable lock. The lock is eight bytes: its ownership.
 ///
-/// Reading the data takes no lock. Its [`Slot`]s change by way of a [`Token`](crate::Token). Not for
-/// memory that processes share: an owner's index means something in one process only.
+/// Reading the data takes no lock. Its [`Slot`]s change by way of a [`Token`](crate::Token). Not
+/// for memory that processes share: an owner's index means something in one process only.
 ///
 /// Not [`Unpin`], though it may be moved. A token's operations ask for data that is. So none
 /// reaches a lock that lies in another lock's data. The exception is a type with a hand-written
@@ -92,9 +92,9 @@ impl<T> Lock<T> {
         Self::owned(Ownership::NOBODY, data)
     }
 
-    /// Ends the ownership of the lock's owner. After `Ok` the owner of that moment
-    /// writes nothing more under it, and all that it wrote is seen. The lock is not the
-    /// caller's by that: another thread may acquire it at once.
+    /// Ends the lock's present ownership, if there is one. After `Ok` the owner of that
+    /// moment writes nothing more under the lock, and all that it wrote is seen. The lock is
+    /// not the caller's by that: another thread may acquire it at once.
     ///
     /// Any thread may, registered or not. Costs what [`Cancel`] says, and nothing when the lock is
     /// free.

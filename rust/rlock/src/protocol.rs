@@ -238,8 +238,9 @@ pub fn cancel_strictly<W: Word>(
     }
 }
 
-/// Makes `lock` the property of `mine`. `cancel` is to end the ownership of the
-/// lock's owner. After `Ok`, and as long as `mine` is valid, the lock's word stays.
+/// Makes `lock` the property of `mine`. `cancel` is to end the ownership that it is
+/// given, the lock's present one. After `Ok`, and as long as `mine` is valid, the lock's word
+/// stays.
 ///
 /// Costs one load when it is `mine` already.
 pub fn acquire<W: Word>(

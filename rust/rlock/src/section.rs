@@ -84,8 +84,8 @@ pub fn all() -> impl Iterator<Item = Bounds> {
     })
 }
 
-/// Where a signal found its thread, which was at `rip`. Also where to go on when that is in a
-/// section before its commit.
+/// Where a signal found its thread, which was at `rip`; and an address. Before a section's
+/// commit the thread is to go on there. Else the address is 0.
 pub(crate) fn found_at(rip: u64) -> (Place, u64) {
     for section in all() {
         if rip >= section.begin && rip < section.committed {

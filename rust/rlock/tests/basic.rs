@@ -126,7 +126,7 @@ fn a_token_writes_no_slot_of_another_lock() {
     assert_eq!(all, [5, 5, 5, 6, 5, 5]);
 }
 
-/// What lies just before a lock's data and just behind it is not of it. It may be the lock's own
+/// What lies just before or just behind a lock's data is no part of them. It may be the lock's own
 /// word or a neighbour.
 #[test]
 fn a_token_writes_nothing_beside_its_lock() {

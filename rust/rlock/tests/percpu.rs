@@ -154,7 +154,8 @@ fn all_instances_can_be_drained() {
 
 /// A thread that visits all the time, on another CPU, has one instance at a time. A thread that
 /// acquires needs no more instances than there are threads. There is one more where the visitor
-/// went on to the other just as that was looked at. In one of three attempts it does not.
+/// went on to the other instance just as that one was looked at. In one of three attempts the
+/// visitor does not do so.
 #[test]
 fn a_visitor_has_one_at_a_time() {
     let cpus = allowed();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! rlock in a library that a program loads (`tests/plugin`). It is first used in the library's
-//! constructor. Other tests look at what is left when the library is closed.
+//! rlock in a library that a program loads (`tests/plugin`). Most tests use it first in the
+//! library's constructor. The last one looks at what is left when the library is closed.
 
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;

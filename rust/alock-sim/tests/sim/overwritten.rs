@@ -25,7 +25,7 @@ fn lock() -> LockPtr {
     LockPtr(line(0, 1))
 }
 
-/// What no thread writes into a tail or a link: no pointer, or one to a missing node.
+/// What no thread writes into a tail or a link: no pointer, or one to an absent node.
 fn strange() -> [u64; 3] {
     [1, u64::MAX << 8, line(7, 3).bits()]
 }

@@ -142,7 +142,7 @@ impl<'t> Guard<'t> {
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if self.release().is_err() {
-            // No thread gets the lock: all nodes are to know.
+            // No caller gets the error: all nodes are to know.
             let rendezvous = &self.wire.table.rendezvous;
             rendezvous.report(rendezvous.rank(), Reason::Failed);
         }

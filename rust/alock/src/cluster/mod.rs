@@ -58,10 +58,10 @@
 //! }
 //! ```
 //!
-//! **When a node is gone.** A node that dies or loses its link is found by its silence at the
-//! rendezvous or a failing verb. From then on every call of every node returns [`Error::Lost`] or
-//! [`Error::Link`]. It returns [`Error::Nic`] where its own device failed. A waiting call does so
-//! in bounded time: the silence that [`Rendezvous::join`] was told, or a verb's retries. It
+//! **When a node is gone.** A node that dies or loses its link is found by silence at the
+//! rendezvous, or by a failing verb. From then on every call of every node returns [`Error::Lost`]
+//! or [`Error::Link`]. It returns [`Error::Nic`] where its own device failed. A waiting call does
+//! so in bounded time: the silence that [`Rendezvous::join`] was told, or a verb's retries. It
 //! succeeds only if the lock was handed over to it before. No thread is granted a lock that another
 //! may hold. What a holder does under a lock that it has goes on. There is no recovery yet.
 //!
@@ -81,7 +81,7 @@
 //! [`Guard::store`] wrote is there before the next holder reads it. The unlock's compare-and-swap
 //! goes by the same queue pair to the same node. A program's WRITEs by other queue pairs, or to
 //! other nodes, are to be flushed before the unlock. A READ or a FLUSH by their queue pair does
-//! that. Their completion is not enough.
+//! that. The WRITEs' own completion is not enough.
 //!
 //! **What it takes.** A lock takes 64 bytes of its node's registered memory, and its words, rounded
 //! up to 64. Each lock that a thread may hold takes 64 bytes more: see [`Settings::held`]. Each

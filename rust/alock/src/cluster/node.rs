@@ -97,8 +97,8 @@ impl Node {
     }
 
     /// This node's threads. Each is connected with the threads of its number at all other
-    /// nodes. It is connected with its own node where the kind of lock needs that. All nodes
-    /// call it, once. Two threads with the same descriptors would not exclude each other.
+    /// nodes. It is also connected with its own node where the kind of lock needs that. All nodes
+    /// call this, once. Two threads with the same descriptors would not exclude each other.
     ///
     /// A queue pair has two ends. A thread is to be kept until those of the same number at the
     /// other nodes are through. Else they find this node lost. [`Rendezvous::barrier`] waits

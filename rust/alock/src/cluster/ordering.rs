@@ -100,8 +100,8 @@ impl Thread {
     ///
     /// # Errors
     /// [`Error::Order`] at every node where one saw it. [`Error::Mismatch`] at every node, in two
-    /// cases. They asked for other numbers of rounds, or a calling thread has asked for a lock
-    /// before. Else as [`Thread::lock`].
+    /// cases. The nodes asked for different numbers of rounds, or a calling thread has asked for a
+    /// lock before. Else as [`Thread::lock`].
     pub fn check_ordering(&self, rounds: u64) -> Result<u64, Error> {
         let it = &*self.0.table;
         let (me, size) = (it.rendezvous.rank(), it.rendezvous.size());

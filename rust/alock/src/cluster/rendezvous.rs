@@ -98,10 +98,10 @@ impl Rendezvous {
     /// The others wait on for the right node, and name the refused one if it does not come.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a rank that the size does not have. The same for times of more
-    /// than a year, and for a silence of less than 8 ms. [`Error::Rendezvous`] where rank 0 cannot
-    /// listen or is not reached in time. A refused node learns it from the first
-    /// [`Rendezvous::exchange`].
+    /// [`Error::OutOfRange`] for a rank that the size does not have. [`Error::OutOfRange`], too,
+    /// for times of more than a year, and for a silence of less than 8 ms. [`Error::Rendezvous`]
+    /// where rank 0 cannot listen or is not reached in time. A refused node learns it from the
+    /// first [`Rendezvous::exchange`].
     pub fn join(
         address: &str,
         rank: u16,
@@ -198,10 +198,10 @@ impl Rendezvous {
     /// # Errors
     /// [`Error::Lost`] when a node is gone, or has left and can never tell its part.
     /// [`Error::Rendezvous`] when a node does not come to the first exchange in time. This node has
-    /// left then, and meets no other any more. The same error where `mine` is more than 64 MiB as
-    /// JSON: nothing is sent then. [`Error::Mismatch`] where a part is not of this type, or there
-    /// are not as many parts as nodes. The same where all parts together are more than 64 MiB, or
-    /// this node was refused.
+    /// left then, and meets no other any more. [`Error::Rendezvous`], too, where `mine` is more
+    /// than 64 MiB as JSON: nothing is sent then. [`Error::Mismatch`] where a part is not of this
+    /// type, or there are not as many parts as nodes. [`Error::Mismatch`], too, where all parts
+    /// together are more than 64 MiB, or this node was refused.
     pub fn exchange<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>, Error> {
         let data = serde_json::to_value(mine);
         self.meet(data.map(|data| ToServer::Tell { data }))

@@ -66,7 +66,7 @@ pub struct Settings {
     pub budgets: Budgets,
     /// The polls of a blocking call before it lets other threads run between two polls. Each verb
     /// has so many for its completion. A wait for another thread has what the verb before it has
-    /// left. Where no verb was before, it has so many.
+    /// left. Where no verb was before, it has the full number.
     ///
     /// Few are good where the device is software, whose other half needs a CPU. A card's answer is
     /// there after some dozens, and a system call in between only delays that.

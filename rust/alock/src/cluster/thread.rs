@@ -115,7 +115,7 @@ impl Thread {
         self.0.finish(self.acquire(key, Patience::None))
     }
 
-    /// Acquires the lock, or gives up at the deadline **where that is possible**. It is so while
+    /// Acquires the lock, or gives up at the deadline **where that is possible**. That is while
     /// the other cohort has the lock and this thread is first of its own. Behind a predecessor of
     /// its own cohort it waits for its turn, also beyond the deadline. It gives up then if it
     /// would have to wait on. Nor can it give up in the compare-and-swaps by which a remote thread

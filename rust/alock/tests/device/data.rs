@@ -60,8 +60,8 @@ fn attempts_without_a_lock() -> u32 {
     attempts
 }
 
-/// In ten times as many attempts as show a loss without a lock, in the same process. How many
-/// those are hangs on what else the machine does.
+/// No addition is missing in ten times as many attempts as show a loss without a lock. Both kinds
+/// run in one process: how many show a loss depends on what else the machine does.
 #[test]
 fn alock_on_one_device_loses_none() {
     let attempts = 10 * attempts_without_a_lock();

@@ -90,7 +90,7 @@ fn who_asked_gets_it_in_turn() {
             assert!(second.check().unwrap().is_none());
         }
         guard.unlock().unwrap();
-        // The network says which request is behind the other.
+        // The network decides which request is behind the other.
         let (guard, mut other) = loop {
             if let Some(guard) = first.check().unwrap() {
                 break (guard, second);

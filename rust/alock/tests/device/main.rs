@@ -2,9 +2,9 @@
 
 //! The crate on a real device. It must be there: a test that finds none fails.
 //!
-//! `ALOCK_DEVICES` names the devices, separated by blanks. Node I is on the one of number I modulo
-//! their number. By default all are on the first there is. All nodes are in this process, so that
-//! a test says itself which node does what when.
+//! `ALOCK_DEVICES` names the devices, separated by blanks. Node I is on the device of number I
+//! modulo their number. By default all nodes are on the first device there is. All nodes are in
+//! this process, so that a test says itself which node does what when.
 
 mod costs;
 mod data;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use alock::cluster::{Error, Guard, Node, Rendezvous, Request, Settings, Thread};
 use nic::{Nic, Options, QueuePair};
 
-/// No node or thread is waited for so long but one that is stuck.
+/// Only a node or thread that is stuck is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Of node `rank`.

@@ -251,8 +251,8 @@ fn a_node_with_a_wrong_address_is_lost() {
     finds(|memory| memory.at(1 << 20));
 }
 
-/// Node 2 leaves, and then node 1, whose lock node 0 holds. A verb to that one fails, too, and
-/// the error names the node that was lost first.
+/// Node 2 leaves, and then node 1, whose lock node 0 holds. A verb to node 1 fails, too, and the
+/// error names the node that was lost first.
 #[test]
 fn the_first_that_is_lost_is_named() {
     each(3, |rendezvous| {

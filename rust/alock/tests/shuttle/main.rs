@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! The real lock with more threads than loom can. Shuttle schedules them by chance and by PCT
-//! (Burckhardt et al., ASPLOS 2010). PCT finds what few preemptions at the wrong moments break.
+//! The real lock with more threads than loom can search. Shuttle schedules them by chance and by
+//! PCT (Burckhardt et al., ASPLOS 2010). PCT finds what few preemptions at the wrong moments break.
 //!
 //! Every search has its seed, so it is the same each time. A failure is seen again by running
 //! the test again. Shuttle also prints the schedule. `ALOCK_SCHEDULES` changes how many there

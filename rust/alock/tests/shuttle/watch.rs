@@ -26,7 +26,7 @@ pub(crate) struct Shown {
 struct State {
     holder: Option<u64>,
     /// By cohort: descriptors in the order of their swaps, without those that are through.
-    /// `true` is of a thread that only tries, which may have given up unseen.
+    /// `true` marks a thread that only tries, which may have given up unseen.
     queues: [VecDeque<(u64, bool)>; 2],
     trying: Vec<u64>,
     entries: [u64; 2],

@@ -35,7 +35,7 @@ pub(crate) fn roll(end: usize) -> usize {
 
 pub(crate) struct Cell {
     value: AtomicU64,
-    /// Of a tail: the watch that is told of each thread that joins, and that none is in the queue.
+    /// Of a tail: the watch, which is told of each thread that joins, and when the queue is empty.
     queue: Option<(Arc<Watch>, Cohort)>,
 }
 

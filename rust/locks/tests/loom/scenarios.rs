@@ -170,10 +170,10 @@ where
 /// One thread that takes the lock, one that asks whether a thread waits. No
 /// thread ever does, and a negative difference would say that one does.
 ///
-/// The first thread takes the lock. So loom begins with the execution in
-/// which the other one comes last. There that thread may see any mixture of
-/// old and new. The other way round loom passes it over (see
-/// `crate::search`).
+/// It is the first thread that takes the lock. So loom begins with the
+/// execution in which the other one comes last. There that thread may see any
+/// mixture of old and new. The other way round loom passes that execution over
+/// (see `crate::search`).
 pub(crate) fn queue_length<C: Cell, L>(new: fn(C, C) -> L, start: u32)
 where
     L: RawLock<OneSlot<C>> + Send + Sync + 'static,

@@ -239,8 +239,8 @@ fn who_counts_during_the_setup_counts_on() {
     });
 }
 
-/// A thread's own owner ends with it: the next thread has its record. A thread that counts later
-/// still, in another key's destructor, is counted, and gets none again.
+/// A thread's own owner ends with it: the next thread has its record. What a thread counts later
+/// still, in another key's destructor, is counted. The thread gets no owner again.
 #[test]
 fn a_thread_that_counted_gives_its_record_back() {
     static KEY: AtomicU32 = AtomicU32::new(0);
@@ -275,8 +275,8 @@ fn a_thread_that_counted_gives_its_record_back() {
     });
 }
 
-/// Counts in a handler of rlock's signal. Not in the set-up, which waits for the self-test's thread,
-/// where the signal comes.
+/// Counts in a handler of rlock's signal. Not in the set-up, which waits for the self-test's
+/// thread, where the signal comes.
 fn counts_when_ready(counter: &Counter) {
     if rlock::ready().is_some() {
         counter.add(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! The threads' files. What a canceller reads when they are not there, are another thread's,
-//! or are not its own any more. Sleepers that are left alone.
+//! The threads' files, and sleepers that are left alone. A victim's files may be missing, be
+//! another thread's, or be its own no longer. The tests look at what a canceller then reads.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::Ordering;
@@ -117,8 +117,8 @@ fn numbers_of_rlock(others: &[std::fs::File]) -> Vec<RawFd> {
     numbers
 }
 
-/// The program closed a number of rlock's, and another part of it got the number. It stays
-/// that part's when the record is used again.
+/// The program closed a descriptor of rlock's, and another part of it got the number. The number
+/// stays that part's when the record is used again.
 #[test]
 fn a_number_that_is_anothers() {
     alone("descriptors::a_number_that_is_anothers", || {

@@ -84,8 +84,8 @@ fn a_handler_that_was_there_finds_what_it_asked_for() {
         || {
             let mut bytes = vec![0_u8; STACK_BYTES];
             STACK.store(bytes.as_mut_ptr(), Ordering::SeqCst);
-            // SAFETY: the stack stays as long as this thread uses it; zeroes are an action, which is
-            // then filled.
+            // SAFETY: the stack stays as long as this thread uses it; zeroes are an action, which
+            // is then filled.
             unsafe {
                 let stack = libc::stack_t {
                     ss_sp: bytes.as_mut_ptr().cast(),

@@ -12,7 +12,7 @@ use rlock::{Cancel, Lock, Owner, Slot};
 #[derive(Default)]
 struct Link(UnsafeCell<[u64; 4]>);
 
-// SAFETY: the thread that has not published it yet writes; one that found it published reads.
+// SAFETY: its thread writes it before it publishes it; threads that found it published read.
 unsafe impl Sync for Link {}
 
 const LINKS: usize = 1 << 16;

@@ -7,8 +7,8 @@ use loom::cell::UnsafeCell;
 /// The ticket that is to be admitted next, in a cell whose accesses loom checks
 /// for races.
 ///
-/// An owner that does not see what the last one did is a race. One that is
-/// admitted out of order is a wrong ticket.
+/// An owner that does not see what the last one did shows as a race. One that
+/// is admitted out of order shows as a wrong ticket.
 pub(crate) struct Data(UnsafeCell<u32>);
 
 // SAFETY: loom runs its threads one at a time, on one thread of the system, and

@@ -16,7 +16,7 @@ use handover_locks::Word;
 pub(crate) enum Given<C> {
     /// The cell that all the threads share.
     Shared(Arc<C>),
-    /// The ticket that the thread that increments this word draws.
+    /// The ticket that a thread draws by incrementing this word.
     Ticket(u32),
 }
 
