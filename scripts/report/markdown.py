@@ -10,11 +10,12 @@ def words(text):
 
 
 def sentences(text):
-    """Splits behind a full stop, a question mark or an exclamation mark."""
+    """Splits behind a full stop, a question mark or an exclamation mark. A list of code alone is no sentence."""
     text = re.sub(r"\b(e\.g|i\.e|etc|vs|cf|al|No)\.(?=\s)", r"\1", text)
     code = []
     text = re.sub(r"`[^`]*`", lambda it: code.append(it[0]) or f"`{len(code) - 1}`", text)
     parts = re.split(r"(?<=[.!?])[\"'*_)\]]*\s+", text)
+    parts = [part for part in parts if re.sub(r"`\d+`|[\s,;.]", "", part)]
     return [re.sub(r"`(\d+)`", lambda it: code[int(it[1])], part) for part in parts]
 
 

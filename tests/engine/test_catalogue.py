@@ -285,7 +285,7 @@ class Claims(Tree):
 
     def test_the_page(self):
         page = claims.page(self.catalogues(PLACES + self.CLAIM + bug()))
-        self.assertIn("| the lock holds. | by a \\| b. | `b`, control: x. |\n", page)
+        self.assertIn("| the lock holds. | by a \\| b. | `b`. Control: x. |\n", page)
         self.assertIn(f"| `b` | {CLAIM}. | `host a` |\n", page)
         self.assertIn("\n1 claims, 1 planted bugs.\n", page)
         self.assertNotIn("have none yet", page)

@@ -193,7 +193,7 @@ fn kunit_cases() -> u32 {
 }
 
 /// Options that slow some lock down, or all: they spoil the figures.
-const VOID: &[(bool, &str)] = &[
+const SPOILS: &[(bool, &str)] = &[
     (cfg!(CONFIG_LOCKDEP), "LOCKDEP"),
     (cfg!(CONFIG_DEBUG_SPINLOCK), "DEBUG_SPINLOCK"),
     (cfg!(CONFIG_DEBUG_PREEMPT), "DEBUG_PREEMPT"),
@@ -242,7 +242,7 @@ impl Display for Facts {
         // SAFETY: No requirements.
         let hz = unsafe { shim::handover_hz() };
         let mut first = true;
-        for (_, name) in VOID.iter().filter(|(on, _)| *on) {
+        for (_, name) in SPOILS.iter().filter(|(on, _)| *on) {
             f.write_str(if first { "" } else { "," })?;
             f.write_str(name)?;
             first = false;

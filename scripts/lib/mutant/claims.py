@@ -36,10 +36,10 @@ def page(catalogues):
             continue
         lines += [f"## {part}", "| claim | check | bugs |", "|---|---|---|"]
         for claim in one.claims:
-            found = [f"`{name.removeprefix(part + '/')}`" for name in claim.bugs]
+            found = [", ".join(f"`{name.removeprefix(part + '/')}`" for name in claim.bugs)] if claim.bugs else []
             if claim.control:
-                found.append(("Control: " if not found else "control: ") + sentence(claim.control))
-            lines.append(f"| {sentence(claim.text)} | {sentence(claim.check)} | {', '.join(found) or NONE} |")
+                found.append(f"Control: {sentence(claim.control)}")
+            lines.append(f"| {sentence(claim.text)} | {sentence(claim.check)} | {'. '.join(found) or NONE} |")
         lines.append("")
         if one.bugs:
             lines += ["| bug | what the planted code does | caught by |", "|---|---|---|"]
