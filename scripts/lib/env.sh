@@ -26,6 +26,10 @@ die() {
 # digest FILE... : a short key of the files' contents. What moves a file makes nothing anew.
 digest() { (cd "$top" && sha256sum "$@" | cut -d' ' -f1 | sha256sum | cut -c1-12); }
 
+# locks [KIND] : the module's locks, a line each, out of the list that it is compiled with; of a kind, `lock` or
+# `control`, alone.
+locks() { awk -F'\t' -v kind="${1:-}" '!/^#/ && (kind == "" || $2 == kind) { print $1 }' "$top/rust/linux/harness/locks.tsv"; }
+
 # The crates of which the host's tests are made; and those that need the RDMA toolbox.
 host_crates=(rust/locks rust/measure rust/rlock rust/rlock-bench rust/alock rust/alock-sim rust/figures)
 rdma_crates=(rust/alock-bench rust/nic)

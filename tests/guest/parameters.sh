@@ -65,7 +65,7 @@ whole() {
 		[ "$rows" -ge "$last" ] || { echo "$last rows became $rows"; return 1; }
 		last=$rows
 	done
-	[ "$(tail -n +2 $debug/results | wc -l)" -eq 8 ] || { cat $debug/results; return 1; }
+	[ "$(tail -n +2 $debug/results | wc -l)" -eq $(($(locks lock | wc -l) * 2)) ] || { cat $debug/results; return 1; }
 	head -n 1 $debug/results | grep -q '^lock,writers,run,seconds,acquisitions,min,max,failures' ||
 		{ echo "$header"; return 1; }
 }
@@ -104,7 +104,7 @@ summary() {
 		spinlock_slow_path= spoiled_by= seed= cpus= HZ= preempt= smt= numa_nodes= mitigations= governor= tracers=; do
 		grep -q -- "$word" $debug/summary || { echo "no $word"; cat $debug/summary; return 1; }
 	done
-	for lock in twa ticket spin_lock raw_spin_lock busted; do
+	for lock in $(locks); do
 		grep -q "^$lock " $debug/locks || { echo "no $lock"; cat $debug/locks; return 1; }
 	done
 }
@@ -164,7 +164,9 @@ sweep() {
 
 bare() {
 	insmod /handover.ko || return 1
-	grep -qE '^workload: experiment=torture torture_type=twa,ticket,(spin_lock,)?raw_spin_lock nwriters_stress=1,2,4 cs_steps=20 ncs_steps=400 checks=owner,counter,order,progress duration=30 runs=7 stall_secs=10 seed=[1-9][0-9]* nice=19$' \
+	# Under PREEMPT_RT there is no spin_lock.
+	types=$(locks lock | paste -sd, | sed 's/,spin_lock,/,(spin_lock,)?/')
+	grep -qE "^workload: experiment=torture torture_type=$types"' nwriters_stress=1,2,4 cs_steps=20 ncs_steps=400 checks=owner,counter,order,progress duration=30 runs=7 stall_secs=10 seed=[1-9][0-9]* nice=19$' \
 		$debug/status || { cat $debug/status; return 1; }
 	rmmod handover
 }

@@ -87,7 +87,7 @@ best() {
 	awk -F, -v best=$1 'NR == 2 { print ($5 > best ? $5 : best) }' /tmp/results
 }
 
-for lock in twa ticket spin_lock raw_spin_lock; do
+for lock in $(locks lock); do
 	verdict "torture $lock" clean $lock
 done
 verdict "each run draws its first ticket" drawn

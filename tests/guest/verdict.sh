@@ -26,6 +26,9 @@ finish() {
 	exit $failed
 }
 
+# locks [KIND] : the module's locks, a line each; of a kind, `lock` or `control`, alone.
+locks() { awk -F'\t' -v kind="${1:-}" '!/^#/ && (kind == "" || $2 == kind) { print $1 }' /locks.tsv; }
+
 # tell_file NAME FILE : it comes out (scripts/guest/boot --out); and packed, as NAME.gz.b64, for a
 # serial line is slow.
 tell_file() { echo "@@ file $1"; cat "$2"; echo "@@ end"; }

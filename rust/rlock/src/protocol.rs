@@ -289,15 +289,15 @@ pub fn section<W: Word>(
     own: &Shared<W>,
     mine: Ownership,
     commit: impl FnOnce(),
-    mut boundary: impl FnMut(Place) -> Action,
+    mut boundary: impl FnMut(Position) -> Action,
 ) -> bool {
     own.section.store_relaxed(mine.bits());
-    let valid = boundary(Place::Before) != Action::Abort
+    let valid = boundary(Position::Before) != Action::Abort
         && own.state.load_relaxed() == mine.bits()
-        && boundary(Place::Before) != Action::Abort;
+        && boundary(Position::Before) != Action::Abort;
     if valid {
         commit();
-        boundary(Place::After);
+        boundary(Position::After);
     }
     own.section.store_release(0);
     valid
@@ -305,7 +305,7 @@ pub fn section<W: Word>(
 
 /// Where a signal handler found its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum Position {
     /// After the flag was set and before the commit: the section can be left out.
     Before,
     /// After the commit, or where a section goes that failed: nothing is to come,
@@ -328,15 +328,15 @@ pub enum Action {
 }
 
 /// The signal handler, in the owner's thread.
-pub fn on_signal<W: Word>(own: &Shared<W>, place: Place) -> Action {
+pub fn on_signal<W: Word>(own: &Shared<W>, place: Position) -> Action {
     if own.state.load_acquire() & CANCELLED == 0 {
         return Action::Return;
     }
     let action = match place {
-        Place::Before => Action::Abort,
-        Place::After => Action::Return,
-        Place::Elsewhere if own.section.load_relaxed() != 0 => return Action::Defer,
-        Place::Elsewhere => Action::Return,
+        Position::Before => Action::Abort,
+        Position::After => Action::Return,
+        Position::Elsewhere if own.section.load_relaxed() != 0 => return Action::Defer,
+        Position::Elsewhere => Action::Return,
     };
     own.state.fetch_or(ACKNOWLEDGED);
     action

@@ -6,7 +6,7 @@
 use core::arch::asm;
 use core::ptr;
 
-use crate::protocol::Place;
+use crate::protocol::Position;
 use crate::record::Record;
 
 #[cfg(not(rlock_replaced))]
@@ -86,18 +86,18 @@ pub fn all() -> impl Iterator<Item = Bounds> {
 
 /// Where a signal found its thread, which was at `rip`; and an address. Before a section's
 /// commit the thread is to go on there. Else the address is 0.
-pub(crate) fn found_at(rip: u64) -> (Place, u64) {
+pub(crate) fn found_at(rip: u64) -> (Position, u64) {
     for section in all() {
         if rip >= section.begin && rip < section.committed {
-            return (Place::Before, section.out);
+            return (Position::Before, section.out);
         }
         if rip >= section.committed && rip < section.end
             || rip >= section.out && rip < section.out_end
         {
-            return (Place::After, 0);
+            return (Position::After, 0);
         }
     }
-    (Place::Elsewhere, 0)
+    (Position::Elsewhere, 0)
 }
 
 // A row that no instruction is in: the linker has something to define the table by, also

@@ -15,7 +15,7 @@ use loom::sync::atomic::{fence, AtomicU64, Ordering};
 use loom::sync::Arc;
 use loom::thread;
 
-use rlock::protocol::{self, Action, Busy, Place, Shared, Victim, Word};
+use rlock::protocol::{self, Action, Busy, Position, Shared, Victim, Word};
 use rlock::word::Ownership;
 
 struct Cell(AtomicU64);
@@ -109,7 +109,7 @@ impl Scene {
     }
 
     /// Between two of the victim's accesses.
-    fn boundary(&self, place: Place) -> Action {
+    fn boundary(&self, place: Position) -> Action {
         let task = &self.task;
         let asked = task.asked.load(Ordering::Relaxed);
         if task.entered.load(Ordering::Relaxed) == asked {
@@ -122,7 +122,7 @@ impl Scene {
         }
         if task.nested {
             // In the other handler first; what is put off comes when that returns.
-            match protocol::on_signal(&self.victim, Place::Elsewhere) {
+            match protocol::on_signal(&self.victim, Position::Elsewhere) {
                 Action::Defer => {}
                 action => return action,
             }
@@ -141,7 +141,7 @@ impl Scene {
                 break;
             }
             commits += 1;
-            self.boundary(Place::Elsewhere);
+            self.boundary(Position::Elsewhere);
         }
         // A context switch, the last.
         fence(Ordering::SeqCst);

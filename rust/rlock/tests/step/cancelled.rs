@@ -9,7 +9,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use rlock::protocol::Place;
+use rlock::protocol::Position;
 use rlock::{section, Busy, Cancel, Lock, Owner, Slot, Token};
 
 use crate::trap::{self, Stepper};
@@ -83,7 +83,7 @@ impl Meeting {
 struct Interrupt<'a> {
     at: usize,
     step: Cell<usize>,
-    place: Cell<Option<Place>>,
+    place: Cell<Option<Position>>,
     slot: &'a Slot,
     value: Cell<u64>,
     meeting: &'a Meeting,
@@ -98,11 +98,11 @@ impl Stepper for Interrupt<'_> {
         }
         for bounds in section::all() {
             if (bounds.begin..bounds.committed).contains(&rip) {
-                self.place.set(Some(Place::Before));
+                self.place.set(Some(Position::Before));
             } else if (bounds.committed..bounds.end).contains(&rip)
                 || (bounds.out..bounds.out_end).contains(&rip)
             {
-                self.place.set(Some(Place::After));
+                self.place.set(Some(Position::After));
             }
         }
         self.value.set(self.slot.load());
@@ -218,7 +218,7 @@ fn every_boundary(scene: Scene) -> Tally {
     }
     println!("{scene:?}: {tally:?}");
     // Every section was interrupted before its commit and after.
-    for place in [Place::Before, Place::After] {
+    for place in [Position::Before, Position::After] {
         let key = format!("{:?}", Some(place));
         let met: u32 = tally
             .iter()
