@@ -2,7 +2,7 @@
 
 //! The words of a node's memory, as its own CPUs access them. Every ordering and every barrier of
 //! the CPUs' side is written here, once. The crate has it for `core`'s atomics. Loom searches it
-//! with its own, in `tests/loom.rs`.
+//! with its own, in `tests/loom`.
 
 use crate::ptr::{Ptr, WordPtr};
 

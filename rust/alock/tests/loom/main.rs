@@ -4,6 +4,7 @@
 //! real queue, Peterson's lock and CPU access. The card is an agent that acts at once, in order;
 //! its compare-and-swap is a load and a store.
 
+#[path = "../shared/mod.rs"]
 mod shared;
 
 use std::future::Future;
