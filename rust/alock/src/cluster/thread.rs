@@ -109,8 +109,7 @@ impl Thread {
     /// itself, which takes one verb.
     ///
     /// # Errors
-    /// As [`Thread::lock`], but never [`Error::Own`]. [`Error::NoTry`] for locks of another kind
-    /// than ALock.
+    /// As [`Thread::lock`], but never [`Error::Own`].
     pub fn try_lock(&self, key: u64) -> Result<Option<Guard<'_>>, Error> {
         self.0.finish(self.acquire(key, Patience::None))
     }
@@ -126,7 +125,7 @@ impl Thread {
     /// behind meanwhile, it also takes until that one has linked itself.
     ///
     /// # Errors
-    /// As [`Thread::lock`]. [`Error::NoTry`] for locks of another kind than ALock.
+    /// As [`Thread::lock`].
     pub fn lock_until(&self, key: u64, deadline: Instant) -> Result<Option<Guard<'_>>, Error> {
         self.0.finish(self.acquire(key, Patience::Until(deadline)))
     }
