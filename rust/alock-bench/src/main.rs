@@ -10,6 +10,8 @@ mod drawing;
 mod example;
 mod launch;
 mod network;
+#[cfg(test)]
+mod pages;
 mod point;
 mod progress;
 mod record;

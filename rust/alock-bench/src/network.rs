@@ -17,7 +17,8 @@ pub(crate) struct Network {
     #[arg(short, long, default_value_t = 1, value_parser = crate::launch::ib_port)]
     ib_port: u8,
     /// Which devices without an atomic write are accepted. known: those whose driver is known to
-    /// write 8 bytes at once. trust: any driver but mlx4_core
+    /// write 8 bytes at once. trust: every card; software devices are refused, and a card of
+    /// mlx4_core then fails where its queue pairs are made
     #[arg(long, default_value = "known", value_parser = plain_writes)]
     plain_writes: PlainWrites,
     /// The traffic class of the packets: on RoCE v2 the IP header's DSCP and ECN
