@@ -40,6 +40,25 @@ prose_control() {
 	diff <(printf '%s\n' "$found") <(tail -n +2 tests/prose/bad.expected)
 }
 
+# The listings: of a page one line is changed, two change places, and the line that names the file is missing or names
+# none. A comment of the kernel's part has no such line.
+listings_control() {
+	local at=build/check/listings.md of=rust/linux/sample/rust_twa_main.rs
+	finds() { [[ $(listings "${2:-$at}") =~ ^"${2:-$at}":[0-9]+:" $1"$ ]]; }
+	listings docs/kernel.md rust/linux/spin/lock.rs || return 1
+	sed 's/self\.jobs\.lock()\.pop()/self.jobs.lock().last()/' docs/kernel.md >$at
+	finds "not the next line of $of: let job = self.jobs.lock().last();" || return 1
+	sed '/let queue = Queue::new/{h;d};/Ok(Self { queue })/G' docs/kernel.md >$at
+	finds "not the next line of $of: let queue = Queue::new()?;" || return 1
+	sed '/^<!-- lines of/d' docs/kernel.md >$at
+	finds "no line before it says which file's lines these are" || return 1
+	sed 's/rust_twa_main/rust_twa_moved/' docs/kernel.md >$at
+	finds "rust/linux/sample/rust_twa_moved.rs is no Rust file of the tree" || return 1
+	mkdir -p build/check/rust/linux
+	sed '0,/<!-- lines of/{/<!-- lines of/d}' rust/linux/spin/lock.rs >build/check/rust/linux/lock.rs
+	finds "no line before it says which file's lines these are" build/check/rust/linux/lock.rs
+}
+
 # The claims: a page that a claim was taken out of.
 claims_control() {
 	local page=$build/check/claims.md

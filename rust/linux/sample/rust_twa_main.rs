@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A module with two TWA locks: one in a `static`, one in a structure.
+//! A module with two TWA locks, one in a `static` and one in a structure, and a ticket lock.
+//!
+//! `docs/kernel.md` and `spin/lock.rs` show lines of this file (`scripts/report/listings`).
 //!
 //! `locks` and `spin` are copies of `rust/locks` and `rust/linux/spin`.
 
@@ -62,6 +64,18 @@ impl Queue {
     }
 }
 
+/// Counts to two. A ticket lock is used as a TWA lock is.
+fn count() -> Result<u32> {
+    let count = KBox::pin_init(new_ticket_lock!(0, "count"), GFP_KERNEL)?;
+    *count.lock() += 1;
+    // A thread that may not wait tries.
+    if let Some(mut count) = count.try_lock() {
+        *count += 1;
+    }
+    let all = *count.lock();
+    Ok(all)
+}
+
 struct RustTwa {
     queue: Pin<KBox<Queue>>,
 }
@@ -74,6 +88,7 @@ impl kernel::Module for RustTwa {
         for job in [10, 20, 30] {
             queue.push(job)?;
         }
+        pr_info!("counted to {}\n", count()?);
         let guard = queue.jobs.lock();
         let refused = queue.jobs.try_lock().is_none();
         drop(guard);

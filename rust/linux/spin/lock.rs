@@ -54,12 +54,13 @@ pub use new_twa_lock;
 ///
 /// # Examples
 ///
+/// <!-- lines of rust/linux/sample/rust_twa_main.rs -->
 /// ```
-/// let taken = KBox::pin_init(new_ticket_lock!(0, "taken"), GFP_KERNEL)?;
-/// *taken.lock() += 1;
+/// let count = KBox::pin_init(new_ticket_lock!(0, "count"), GFP_KERNEL)?;
+/// *count.lock() += 1;
 /// // A thread that may not wait tries.
-/// if let Some(mut taken) = taken.try_lock() {
-///     *taken += 1;
+/// if let Some(mut count) = count.try_lock() {
+///     *count += 1;
 /// }
 /// ```
 pub type TicketLock<T> = Lock<T, TicketBackend>;
@@ -73,6 +74,7 @@ pub type TicketLock<T> = Lock<T, TicketBackend>;
 ///
 /// A lock in a structure. `rust/linux/sample` is the whole module, also with one in a `static`.
 ///
+/// <!-- lines of rust/linux/sample/rust_twa_main.rs -->
 /// ```
 /// #[pin_data]
 /// struct Queue {
@@ -80,9 +82,17 @@ pub type TicketLock<T> = Lock<T, TicketBackend>;
 ///     jobs: TwaLock<KVec<u32>>,
 /// }
 ///
-/// let jobs = new_twa_lock!(KVec::new(), "Queue::jobs");
-/// let queue = KBox::pin_init(pin_init!(Queue { jobs <- jobs }), GFP_KERNEL)?;
-/// let job = queue.jobs.lock().pop();
+/// impl Queue {
+///     fn new() -> Result<Pin<KBox<Self>>> {
+///         let jobs = new_twa_lock!(KVec::new(), "Queue::jobs");
+///         KBox::pin_init(pin_init!(Self { jobs <- jobs }), GFP_KERNEL)
+///     }
+/// }
+///
+/// let queue = Queue::new()?;
+/// let guard = queue.jobs.lock();
+/// let refused = queue.jobs.try_lock().is_none();
+/// drop(guard);
 /// ```
 pub type TwaLock<T> = Lock<T, TwaBackend>;
 
