@@ -35,6 +35,40 @@ pub enum Looked {
 /// thread does next then sees the operation, too. [`Access::tell`] is the exception: by a verb it
 /// may still be on its way, as [`crate::remote::Verbs::write`] says. Only the thread that is told
 /// waits for it.
+///
+/// # Examples
+/// Code over this trait runs in either cohort.
+/// ```
+/// use alock::access::{Access, Seen};
+/// use alock::local::Local;
+/// use alock::ptr::{Cohort, LockPtr};
+/// use alock::remote::{Remote, Verbs};
+/// use alock::word::Memory;
+///
+/// /// Whether the other cohort has the lock, or waits for it.
+/// async fn is_wanted<A: Access>(access: &A, lock: LockPtr) -> Result<bool, A::Fault> {
+///     let Seen { other, .. } = access.look(lock).await?;
+///     Ok(other)
+/// }
+///
+/// /// By a load, and by a READ.
+/// async fn both<M: Memory, V: Verbs>(memory: &M, card: &V, lock: LockPtr) -> [Option<bool>; 2] {
+///     let by_cpu = is_wanted(&Local::new(memory), lock).await.ok();
+///     [by_cpu, is_wanted(&Remote::new(card), lock).await.ok()]
+/// }
+///
+/// fn cohort<A: Access>(_: A) -> Cohort {
+///     A::COHORT
+/// }
+/// # struct Nothing;
+/// # impl Memory for Nothing {
+/// #     type Word = std::sync::atomic::AtomicU64;
+/// #     fn word(&self, _: u64) -> &Self::Word { unreachable!() }
+/// #     fn pause(&self, _: u32) -> bool { true }
+/// # }
+/// # let memory = Nothing;
+/// assert_eq!(cohort(Local::new(&memory)), Cohort::Local);
+/// ```
 pub trait Access {
     /// Why an operation cannot be done: the other side is gone, or memory holds what no thread
     /// wrote.

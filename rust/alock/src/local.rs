@@ -26,6 +26,51 @@ pub struct Gone;
 /// | full barrier between `victim`'s store and the look | the other side's between its swap and its write of `victim`: a compare-and-swap that is complete before the write is posted |
 /// | look at the remote tail and at `victim`: acquire | the other cohort's last verb under the lock, complete before it cleared its tail or made itself the victim |
 /// | `tell`: release ([`Memory::tell`]) | `own`: acquire ([`Memory::own`]) |
+///
+/// # Examples
+/// ```
+/// use std::future::Future;
+/// use std::pin::pin;
+/// use std::sync::atomic::AtomicU64;
+/// use std::task::{Context, Poll, Waker};
+///
+/// use alock::local::{Gone, Local};
+/// use alock::lock::{acquire, release, Budgets};
+/// use alock::ptr::{Cohort, Descriptor, LockPtr, NodeId, Ptr};
+/// use alock::word::{Memory, Word};
+///
+/// /// A node's memory: 16 lines of 64 bytes.
+/// struct Lines([AtomicU64; 128]);
+///
+/// impl Memory for Lines {
+///     type Word = AtomicU64;
+///
+///     fn word(&self, offset: u64) -> &AtomicU64 {
+///         &self.0[offset as usize / 8]
+///     }
+///
+///     fn pause(&self, _turn: u32) -> bool {
+///         std::thread::yield_now();
+///         true
+///     }
+/// }
+///
+/// let memory = Lines([const { AtomicU64::new(0) }; 128]);
+/// let line = |number: u64| Ptr::new(NodeId(0), number * Ptr::LINE).unwrap();
+/// let (lock, mine) = (LockPtr(line(0)), Descriptor(line(1)));
+/// let tail = memory.word(lock.tail(Cohort::Local).offset());
+///
+/// let mut locked = pin!(async {
+///     let access = Local::new(&memory);
+///     let budget = Budgets::default().local;
+///     let held = acquire(&access, lock, mine, budget, &mut || true).await?;
+///     assert_eq!(tail.load_acquire(), mine.0.bits());
+///     release(&access, lock, mine, held.expect("it never gives up")).await
+/// });
+/// let mut context = Context::from_waker(Waker::noop());
+/// assert_eq!(locked.as_mut().poll(&mut context), Poll::Ready(Ok::<(), Gone>(())));
+/// assert_eq!(tail.load_acquire(), Ptr::NULL);
+/// ```
 #[derive(Debug)]
 pub struct Local<'m, M> {
     memory: &'m M,

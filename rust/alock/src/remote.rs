@@ -23,6 +23,95 @@ use crate::ptr::{Cohort, LockPtr, Ptr, WordPtr};
 /// thread is to have one queue pair to a node. It serves all verbs of this trait, and the data that
 /// its locks there protect. Data by another queue pair, or of another node, is to be flushed before
 /// the unlock. A READ or a FLUSH by that queue pair does that.
+///
+/// # Examples
+/// A card in one process. Each operation is complete at once, and is in memory then.
+/// ```
+/// use std::future::Future;
+/// use std::pin::pin;
+/// use std::sync::atomic::{fence, AtomicU64, Ordering::SeqCst};
+/// use std::task::{Context, Poll, Waker};
+///
+/// use alock::access::Looked;
+/// use alock::local::once;
+/// use alock::lock::{acquire, release, Budgets};
+/// use alock::ptr::{Cohort, Descriptor, LockPtr, NodeId, Ptr, WordPtr};
+/// use alock::remote::{Remote, Verbs};
+///
+/// /// The thread's node is 1. Each node has 8 lines of 64 bytes.
+/// struct Card([[AtomicU64; 64]; 2]);
+///
+/// impl Card {
+///     fn word(&self, at: WordPtr) -> &AtomicU64 {
+///         &self.0[usize::from(at.node().0)][at.offset() as usize / 8]
+///     }
+/// }
+///
+/// impl Verbs for Card {
+///     type Fault = &'static str;
+///
+///     async fn cas(&self, at: WordPtr, old: u64, new: u64) -> Result<u64, Self::Fault> {
+///         let done = self.word(at).compare_exchange(old, new, SeqCst, SeqCst);
+///         Ok(done.unwrap_or_else(|found| found))
+///     }
+///
+///     async fn write(&self, to: WordPtr, value: u64) -> Result<(), Self::Fault> {
+///         self.word(to).store(value, SeqCst);
+///         Ok(())
+///     }
+///
+///     async fn read(&self, lock: LockPtr) -> Result<[u64; 3], Self::Fault> {
+///         Ok([0, 1, 2].map(|index| self.word(lock.0.word(index)).load(SeqCst)))
+///     }
+///
+///     async fn write_and_read(
+///         &self,
+///         to: WordPtr,
+///         value: u64,
+///         lock: LockPtr,
+///     ) -> Result<[u64; 3], Self::Fault> {
+///         self.write(to, value).await?;
+///         fence(SeqCst);
+///         self.read(lock).await
+///     }
+///
+///     fn load(&self, at: WordPtr) -> u64 {
+///         self.word(at).load(SeqCst)
+///     }
+///
+///     fn store(&self, at: WordPtr, value: u64, _known: bool) {
+///         self.word(at).store(value, SeqCst);
+///     }
+///
+///     fn overwritten(&self) -> Self::Fault {
+///         "memory was overwritten"
+///     }
+///
+///     fn is_own(&self, at: WordPtr) -> bool {
+///         at.node() == NodeId(1)
+///     }
+///
+///     async fn wait(&self, _looked: Looked, _turn: u32) -> Result<(), Self::Fault> {
+///         once().await;
+///         Ok(())
+///     }
+/// }
+///
+/// let card = Card([const { [const { AtomicU64::new(0) }; 64] }; 2]);
+/// // The lock is node 0's, the thread node 1's.
+/// let lock = LockPtr(Ptr::new(NodeId(0), 0).unwrap());
+/// let mine = Descriptor(Ptr::new(NodeId(1), 0).unwrap());
+/// let mut locked = pin!(async {
+///     let access = Remote::new(&card);
+///     let budget = Budgets::default().remote;
+///     let held = acquire(&access, lock, mine, budget, &mut || true).await?;
+///     assert_eq!(card.load(lock.tail(Cohort::Remote)), mine.0.bits());
+///     release(&access, lock, mine, held.expect("it never gives up")).await
+/// });
+/// let mut context = Context::from_waker(Waker::noop());
+/// assert_eq!(locked.as_mut().poll(&mut context), Poll::Ready(Ok(())));
+/// assert_eq!(card.load(lock.tail(Cohort::Remote)), Ptr::NULL);
+/// ```
 pub trait Verbs {
     /// Why one cannot be completed.
     type Fault;
@@ -99,6 +188,26 @@ pub trait Verbs {
 /// | `clear`, by the queue pair of the section's writes: they are in the memory when its compare-and-swap reads | the look that finds null: a verb's, or a local leader's (acquire). A card's accesses do not pass its earlier writes over PCIe: the memory is registered without relaxed ordering |
 /// | a failed `clear` flushes the section's writes, before the `tell` that hands over | the successor's `own`: acquire, and then its reads by another queue pair, or its CPU's. The write of the last store is complete and need not be in the memory; without this verb the successor may read what was there before |
 /// | `victim`'s write by the same queue pair, after that `clear` | the local leader's look at `victim`: acquire |
+///
+/// # Examples
+/// A thread takes a lock of another node and leaves it. [`Verbs`] has a card for it.
+/// ```
+/// use alock::access::Access;
+/// use alock::lock::{acquire, release, Budgets};
+/// use alock::ptr::{Cohort, Descriptor, LockPtr};
+/// use alock::remote::{Remote, Verbs};
+///
+/// async fn visit<V: Verbs>(card: &V, lock: LockPtr, mine: Descriptor) -> Result<(), V::Fault> {
+///     assert_eq!(<Remote<'_, V> as Access>::COHORT, Cohort::Remote);
+///     let access = Remote::new(card);
+///     let budget = Budgets::default().remote;
+///     if let Some(held) = acquire(&access, lock, mine, budget, &mut || true).await? {
+///         // What the lock protects.
+///         release(&access, lock, mine, held).await?;
+///     }
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Remote<'v, V> {
     verbs: &'v V,

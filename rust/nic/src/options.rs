@@ -6,6 +6,22 @@ use crate::writes::PlainWrites;
 use crate::Error;
 
 /// Which device, how its packets go, and how patient its connections are.
+///
+/// # Examples
+/// ```
+/// use nic::{Nic, Options, PlainWrites};
+///
+/// let options = Options {
+///     device: Some("mlx5_0".into()),
+///     gid_index: Some(3),
+///     ..Options::default()
+/// };
+/// assert_eq!((options.port, options.retries), (1, 6));
+/// assert_eq!(options.plain_writes, PlainWrites::Known);
+/// // What no device takes is refused before one is opened.
+/// let refused = Nic::open(&Options { retries: 8, ..options });
+/// assert_eq!(refused.unwrap_err().to_string(), "retries is 8, of 0 to 7");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// The device's name, as `ibv_devices` lists it; by default the first whose port is up.

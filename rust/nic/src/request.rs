@@ -7,6 +7,20 @@ use crate::verbs::Verb;
 use crate::{Error, RemoteWord, Writes};
 
 /// An operation on a word of the peer's memory, for [`post_list`](crate::QueuePair::post_list).
+///
+/// # Examples
+/// Data are written, and the word that guards them is cleared, with one doorbell.
+/// ```no_run
+/// use nic::{Error, QueuePair, RemoteWord, WorkRequest};
+///
+/// fn write_and_clear(queue: &mut QueuePair, guard: RemoteWord, data: u64) -> Result<bool, Error> {
+///     let write = WorkRequest::write(guard.at(8), data);
+///     let clear = WorkRequest::cas(guard, 1, 0);
+///     queue.post_list(100, &[write, clear])?;
+///     // The last request alone completes: it has the word as it was.
+///     Ok(queue.wait()?.value() == 1)
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkRequest {
     pub(crate) remote: RemoteWord,
@@ -102,6 +116,19 @@ impl WorkRequest {
 }
 
 /// An operation that succeeded.
+///
+/// # Examples
+/// ```no_run
+/// use nic::{Completion, Error, QueuePair, RemoteWord};
+///
+/// fn two_words(queue: &mut QueuePair, from: RemoteWord) -> Result<[u64; 2], Error> {
+///     queue.post_read(5, from, 2)?;
+///     let read: Completion = queue.wait()?;
+///     assert_eq!(read.id, 5);
+///     assert_eq!(read.value(), read.values()[0]);
+///     Ok([read.values()[0], read.values()[1]])
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
     /// As it was posted.

@@ -26,6 +26,20 @@ type Verdict = Result<(), &'static str>;
 
 /// What the self-test at start-up found; `Ok` is used, and `Err` says why it is not. Also `Err`
 /// is a proof whose test did not end in time: 'not tested'.
+///
+/// # Examples
+/// ```
+/// let found = rlock::capabilities()?;
+/// if !found.has_proof() {
+///     println!("cancels interrupt the owner, since nothing shows that it does not run");
+/// }
+/// if let Err(why) = found.membarrier {
+///     println!("no strict cancels: {why}");
+/// }
+/// // All of them in one line.
+/// assert!(found.to_string().starts_with("same CPU: "));
+/// # Ok::<(), rlock::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Capabilities {
     /// 'Its last CPU is the one I am on': the reported CPU follows a thread.

@@ -8,6 +8,21 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::record;
 
 /// What all threads did since the process began.
+///
+/// # Examples
+/// What a piece of the program did:
+/// ```
+/// use rlock::{stats, Lock, Owner, Slot};
+///
+/// static HITS: Lock<Slot> = Lock::new(Slot::new(0));
+///
+/// let owner = Owner::register()?;
+/// let before = stats();
+/// owner.acquire(&HITS)?.add(|hits| hits, 1)?;
+/// let did = stats() - before;
+/// assert_eq!((did.sections, did.evictions), (1, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// Owners that were cancelled, hard ones among them.
