@@ -4,6 +4,20 @@
 
 /// Marsaglia's xorshift, 64 bits (*Xorshift RNGs*, 2003). Not a linear congruence: a
 /// compiler can jump ahead in that.
+///
+/// # Examples
+///
+/// ```
+/// use handover_measure::prng::Prng;
+///
+/// let (mut one, mut other) = (Prng::new(7), Prng::new(7));
+/// other.steps(3);
+/// for _ in 0..3 {
+///     assert_ne!(one.step(), 0);
+/// }
+/// assert_eq!(one.state(), other.state());
+/// assert!(one.below(10) < 10);
+/// ```
 pub struct Prng(u64);
 
 impl Prng {

@@ -27,6 +27,15 @@ impl Display for Thousandths {
 }
 
 /// Hundredths as a decimal fraction, or a dash; padded as the format says.
+///
+/// # Examples
+///
+/// ```
+/// use handover_measure::text::{Hundredths, Millionths, Thousandths};
+///
+/// assert_eq!(format!("{:>6}|{:>6}", Hundredths(Some(150)), Hundredths(None)), "  1.50|     -");
+/// assert_eq!(format!("{} {}", Thousandths(1050), Millionths(999_999)), "1.050 0.999999");
+/// ```
 pub struct Hundredths(pub Option<u64>);
 
 impl Display for Hundredths {
@@ -41,6 +50,18 @@ impl Display for Hundredths {
 }
 
 /// A short text on the stack. What does not fit is refused, and nothing of it is written.
+///
+/// # Examples
+///
+/// ```
+/// use core::fmt::Write;
+/// use handover_measure::text::Fixed;
+///
+/// let mut text = Fixed::<8>::new();
+/// assert!(text.write_str("twa").is_ok());
+/// assert!(text.write_str(" and ticket").is_err());
+/// assert_eq!(text.as_str(), "twa");
+/// ```
 pub struct Fixed<const N: usize> {
     bytes: [u8; N],
     len: usize,

@@ -3,6 +3,20 @@
 //! How an experiment ended.
 
 /// What an experiment's runs came to.
+///
+/// # Examples
+///
+/// ```
+/// use handover_measure::verdict::Verdict;
+///
+/// let mut verdict = Verdict::default();
+/// assert!(!verdict.stopped && !verdict.hung);
+/// // The first lock stays.
+/// for lock in ["busted", "twa"] {
+///     verdict.failed = verdict.failed.or(Some(lock));
+/// }
+/// assert_eq!(verdict.failed, Some("busted"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict<L> {
     /// The first lock that failed a check.
@@ -24,6 +38,20 @@ impl<L> Default for Verdict<L> {
 }
 
 /// How the last experiment ended.
+///
+/// # Examples
+///
+/// ```
+/// use handover_measure::verdict::{End, Failure, Verdict};
+///
+/// let end = |verdict, ended| End::<&str, i32>::of(Ok(verdict), ended, 7);
+/// assert_eq!(end(Verdict::default(), 7), End::Done);
+/// assert_eq!(end(Verdict::default(), 6), End::Failed(Failure::Incomplete));
+/// let stopped = Verdict { stopped: true, ..Verdict::default() };
+/// assert_eq!(end(stopped, 6), End::Stopped);
+/// let failed = Verdict { failed: Some("busted"), ..stopped };
+/// assert_eq!(end(failed, 6), End::Failed(Failure::Checks("busted")));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End<L, E> {
     /// There was none, or it has not.

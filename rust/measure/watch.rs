@@ -36,6 +36,23 @@ impl Together {
 }
 
 /// What was last seen of a writer.
+///
+/// # Examples
+///
+/// ```
+/// use handover_measure::watch::{ticks_needed, Mark, Together};
+///
+/// let enough = ticks_needed(1, 500);
+/// let (mut writer, mut all) = (Mark::default(), Together::default());
+/// for _ in 0..enough {
+///     writer = writer.look(0, false, || false);
+///     all = all.look(0);
+/// }
+/// // No writer acquired anything: the lock hangs.
+/// assert!(writer.has_stalled(all.still, enough));
+/// // Other writers did, and this one had no CPU.
+/// assert!(!writer.has_stalled(0, enough));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// Its acquisitions.
@@ -84,6 +101,22 @@ impl Mark {
 ///
 /// The wait begins anew with each thread that does. Time in which the machine was halted
 /// as a whole does not count.
+///
+/// # Examples
+///
+/// ```
+/// use handover_measure::watch::Patience;
+///
+/// // Of one second, which is 20 looks 50 ms apart.
+/// let mut patience = Patience::new(1, 0);
+/// for look in 1..20 {
+///     assert!(!patience.is_over(0, look * Patience::GAP));
+/// }
+/// // A thread did it: the wait begins anew.
+/// assert!(!patience.is_over(1, 20 * Patience::GAP));
+/// let mut later = 21..;
+/// assert!(later.find(|look| patience.is_over(1, look * Patience::GAP)) == Some(40));
+/// ```
 pub struct Patience {
     left: u64,
     full: u64,

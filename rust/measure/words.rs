@@ -48,6 +48,18 @@ pub fn resolve(points: &mut [i32], twice: u32) -> Result<(), i32> {
 }
 
 /// Which checks are on.
+///
+/// # Examples
+///
+/// ```
+/// use handover_measure::words::Checks;
+///
+/// let checks = Checks::parse("order,owner").unwrap();
+/// assert!(checks.owner() && checks.order() && !checks.progress());
+/// assert_eq!(checks.names(" and ").to_string(), "owner and order");
+/// assert_eq!(Checks::parse("all"), Some(Checks::ALL));
+/// assert_eq!(Checks::parse("speed"), None);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checks(u8);
 

@@ -13,7 +13,34 @@ const ROW: f64 = 22.0;
 /// Of the part with the bars.
 const WIDE: f64 = 420.0;
 
-/// A figure of rows.
+/// A figure of rows. [`draw`] makes the picture.
+///
+/// # Examples
+///
+/// ```
+/// use figures::bars::{draw, Bars, Group, Row};
+/// use figures::figure::{BESIDE, LOCKS};
+/// use figures::{Axis, Spread, Unit};
+///
+/// let row = |name: &str, value, look| Row {
+///     name: name.into(),
+///     value: Spread::one(value),
+///     note: format!("{value} ns"),
+///     look,
+/// };
+/// let picture = draw(&Bars {
+///     file: "cost.svg".into(),
+///     title: "An example".into(),
+///     axis: Axis { name: "an increment", unit: Unit::Number },
+///     groups: vec![Group {
+///         title: "one thread".into(),
+///         rows: vec![row("rlock", 2.0, LOCKS[0]), row("a mutex", 9.0, BESIDE)],
+///     }],
+///     legend: vec![("revocable".into(), LOCKS[0]), ("locked".into(), BESIDE)],
+///     small_print: Vec::new(),
+/// });
+/// assert!(picture.contains("a mutex") && picture.contains("9 ns"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Bars {
     /// The file's name.

@@ -5,7 +5,24 @@
 use crate::spread::Spread;
 use crate::svg::Color;
 
-/// A figure: panels that share their axes.
+/// A figure: panels that share their axes. [`plot::draw`](crate::plot::draw) makes the picture.
+///
+/// # Examples
+///
+/// ```
+/// use figures::{plot, Axis, Figure, Panel, Unit};
+///
+/// let figure = Figure {
+///     file: "latency.svg".into(),
+///     title: "The longest of 5 operations takes 9 \u{b5}s".into(),
+///     x: Axis { name: "latency", unit: Unit::Time },
+///     y: Axis { name: "share of the operations", unit: Unit::Share },
+///     columns: 2,
+///     panels: vec![Panel { title: "2 nodes".into(), series: Vec::new() }],
+///     small_print: Vec::new(),
+/// };
+/// assert!(plot::draw(&figure).contains("share of the operations"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Figure {
     /// The file's name.
@@ -63,6 +80,24 @@ pub struct Panel {
 }
 
 /// Points of one name.
+///
+/// # Examples
+///
+/// ```
+/// use figures::figure::{LOCKS, OTHERS};
+/// use figures::{Series, Shape, Spread};
+///
+/// let one = |x| (x, Spread::one(2.0 * x));
+/// let marks = Series {
+///     name: "ticket".into(),
+///     look: LOCKS[1],
+///     is_curve: false,
+///     points: vec![one(1.0), one(2.0)],
+/// };
+/// assert_eq!(marks.look.shape, Shape::Triangle);
+/// let curve = Series { name: "a model".into(), look: OTHERS[0], is_curve: true, ..marks };
+/// assert_eq!(curve.points.len(), 2);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Series {
     /// As the legend has it.

@@ -17,6 +17,31 @@
 //! letters alone. A picture then has no title, no description and no named series for a
 //! screen reader or a test. These would take more code beside it than [`svg`] has.
 //!
+//! # Examples
+//!
+//! ```
+//! use figures::figure::LOCKS;
+//! use figures::{plot, Axis, Figure, Panel, Series, Spread, Unit};
+//!
+//! let rate = |rounds: [f64; 3]| Spread::of(rounds.into_iter()).expect("three rounds");
+//! let series = Series {
+//!     name: "alock".into(),
+//!     look: LOCKS[0],
+//!     is_curve: false,
+//!     points: vec![(1.0, rate([2e6, 3e6, 4e6])), (2.0, rate([5e6, 5e6, 6e6]))],
+//! };
+//! let picture = plot::draw(&Figure {
+//!     file: "throughput.svg".into(),
+//!     title: "ALock gains 1.7 from the second thread".into(),
+//!     x: Axis { name: "threads a node", unit: Unit::Count },
+//!     y: Axis { name: "acquisitions a second", unit: Unit::Rate },
+//!     columns: 1,
+//!     panels: vec![Panel { title: "100 locks".into(), series: vec![series] }],
+//!     small_print: vec!["an example, not measured".into()],
+//! });
+//! assert!(picture.starts_with("<svg") && picture.contains("100 locks"));
+//! ```
+//!
 //! # Promises
 //!
 //! The same data give the same bytes. Every point of the data is in the picture, within its

@@ -20,6 +20,19 @@ struct List {
 }
 
 /// Where something was measured: what the figures hang on.
+///
+/// # Examples
+///
+/// ```
+/// use figures::list::Machine;
+///
+/// let machine = Machine {
+///     kernel: Some("7.3".into()),
+///     cpus: Some(2),
+///     ..Machine::default()
+/// };
+/// assert_eq!(machine.lines(), ["kernel 7.3, 2 CPUs"]);
+/// ```
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {

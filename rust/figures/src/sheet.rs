@@ -10,6 +10,36 @@ use csv::{DeserializeErrorKind, ErrorKind, Reader, StringRecord};
 use serde::de::DeserializeOwned;
 
 /// A row that says what may stand in it.
+///
+/// # Examples
+///
+/// ```
+/// use figures::sheet::{parse, Checked};
+///
+/// #[derive(Debug, serde::Deserialize)]
+/// struct Run {
+///     lock: String,
+///     writers: u32,
+/// }
+///
+/// impl Checked for Run {
+///     const COLUMNS: &'static [&'static str] = &["lock", "writers"];
+///
+///     fn wrong(&self) -> Option<(&'static str, &'static str)> {
+///         (self.writers == 0).then_some(("writers", "from 1"))
+///     }
+///
+///     fn identity(&self) -> String {
+///         format!("{}, {} writers", self.lock, self.writers)
+///     }
+/// }
+///
+/// let runs: Vec<Run> = parse("lock,writers\ntwa,2\n")?;
+/// assert_eq!(runs[0].identity(), "twa, 2 writers");
+/// let why = parse::<Run>("lock,writers\ntwa,0\n").unwrap_err();
+/// assert_eq!(why, " line 2: column `writers`: `0`; allowed: from 1");
+/// # Ok::<(), String>(())
+/// ```
 pub trait Checked: DeserializeOwned {
     /// What the file must have. It may have more.
     const COLUMNS: &'static [&'static str];

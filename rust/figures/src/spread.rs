@@ -3,6 +3,17 @@
 //! A median, and how far the values lie apart.
 
 /// A median, and the least and the most beside it.
+///
+/// # Examples
+///
+/// ```
+/// use figures::Spread;
+///
+/// let rounds = Spread::of([4.0, 1.0, 2.0, 6.0].into_iter()).expect("there are rounds");
+/// assert_eq!(rounds.all(), [1.0, 3.0, 6.0]);
+/// assert_eq!(rounds.over(2.0).median, 1.5);
+/// assert_eq!(Spread::of(std::iter::empty()), None);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The least of the values.

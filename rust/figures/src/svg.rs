@@ -6,6 +6,20 @@
 use std::fmt::{Display, Write as _};
 
 /// A picture under way, in pixels from the upper left corner.
+///
+/// # Examples
+///
+/// ```
+/// use figures::svg::{Anchor, Svg, BLACK, GREY};
+///
+/// let mut svg = Svg::new((200.0, 100.0), "A title", "What a screen reader reads");
+/// svg.begin("series", "twa");
+/// svg.line(&[(10.0, 90.0), (190.0, 10.0)], 1.5, GREY);
+/// svg.end();
+/// svg.text((100.0, 50.0), 12.0, Anchor::Middle, BLACK, "1 < 2");
+/// let picture = svg.finish();
+/// assert!(picture.contains("<title>A title</title>") && picture.contains("1 &lt; 2"));
+/// ```
 #[derive(Debug)]
 pub struct Svg(String);
 

@@ -36,6 +36,26 @@ impl Medians {
 }
 
 /// All points' medians.
+///
+/// # Examples
+///
+/// ```
+/// use figures::alock::{of, Data, Row, Table};
+/// use figures::sheet::parse;
+///
+/// let rows: Vec<Row> = parse(
+///     "round,lock,nodes,threads,locks,locality,operations,seconds,throughput,p50_ns,p99_ns,\
+///      work_requests,queue_pairs,least_of_a_thread,most_of_a_thread\n\
+///      0,alock,2,1,20,85,500,0.5,1000,700,9000,900,4,240,260\n\
+///      1,alock,2,1,20,85,700,0.5,1400,500,8000,900,4,340,360\n",
+/// )?;
+/// let table = Table::of(&rows);
+/// let medians = table.all[&rows[0].key()];
+/// assert_eq!((medians.throughput.median, medians.rounds), (1200.0, 2));
+/// let figures = of(&Data::default(), &table);
+/// assert!(figures.iter().any(|it| it.file == "throughput.svg"));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Table {
     /// By point.
