@@ -170,6 +170,19 @@ in_order() {
 	done
 }
 
+# The program that the documents show: two threads of each node add 100 each.
+counted() {
+	pids=
+	for i in 0 1; do
+		as_node $i /files/counter $i 2 "$MASTER_ADDR:$MASTER_PORT" >/tmp/said-$i 2>/tmp/errors-$i &
+		pids="$pids $!"
+	done
+	ends 0 0 1 || return 1
+	for i in 0 1; do
+		grep -qx "node $i: the counter is 400" /tmp/said-$i || { cat /tmp/said-$i; return 1; }
+	done
+}
+
 launched() {
 	mpirun --allow-run-as-root --oversubscribe -n 2 sh -c '. /rdma-net
 		in_node $OMPI_COMM_WORLD_RANK /files/alock-bench --polls 8 -d rxe$OMPI_COMM_WORLD_RANK -x 1 --out /tmp/out --threads 1 --locks 20 --locality 50 --rounds 1 --duration 300 --silence 30' \
@@ -204,6 +217,7 @@ verdict "a lock that excludes nobody loses updates at every locality, and is fou
 verdict "writes between two nodes come in order" in_order
 verdict "packets of another class, level and hop limit get there" whole 2 --lock alock $few $short --traffic-class 106 --service-level 3 --hop-limit 9
 verdict "mpirun starts it" launched
+verdict "the example of the documents counts all that two nodes add" counted
 verdict "a device that is not there is refused" refuses 'rxe0' -d rxe9 --locality 100
 verdict "an address that is not there is refused" refuses '77' -d rxe0 -x 77 --locality 100
 verdict "a port of the device that is not there is refused" refuses '--ib-port 2: ' -d rxe0 -i 2 --locality 100

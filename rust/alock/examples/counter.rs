@@ -16,7 +16,7 @@ use std::time::Duration;
 use alock::cluster::{Error, Node, Rendezvous, Settings, Thread};
 
 const THREADS: u16 = 2;
-const ADDED: u64 = 1000;
+const ADDED: u64 = 100;
 
 /// This node's part. Returns what the counter is in the end.
 fn count(rank: u16, nodes: u16, address: &str) -> Result<u64, Error> {
