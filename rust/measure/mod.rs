@@ -11,6 +11,9 @@
 //! | `text.rs` | how numbers are written |
 //! | `order.rs` | which lock and which number of writers come next |
 //! | `words.rs` | how a parameter's value is read |
+//! | `key.rs` | a parameter: its name, and what is allowed |
+//! | `lock.rs` | what a plan knows of a lock |
+//! | `plan.rs` | an experiment's parameters, read, checked and settled |
 //! | `prng.rs` | the writers' generator, and a run's first ticket |
 //! | `watch.rs` | which writers have stalled, and how long one is waited for |
 //! | `verdict.rs` | how an experiment ended |
@@ -28,7 +31,10 @@
 //! assert_eq!(hundredths(3_000_000, 2_000_000), Some(150));
 //! ```
 
+pub mod key;
+pub mod lock;
 pub mod order;
+pub mod plan;
 pub mod prng;
 pub mod statistics;
 pub mod text;

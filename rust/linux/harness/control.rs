@@ -5,7 +5,7 @@
 
 use super::{
     facts,
-    plan::{Kind, Plan},
+    plan::{self, Plan},
     registry::Entry,
     report,
     shim::{self, Thread},
@@ -13,7 +13,11 @@ use super::{
     torture::{self, Control},
     uncontended::{self, Bench},
 };
-use crate::{locks::Word as _, measure::verdict, spin::Word};
+use crate::{
+    locks::Word as _,
+    measure::{plan::Kind, verdict},
+    spin::Word,
+};
 use kernel::{
     ffi::{c_int, c_void},
     new_condvar, new_mutex,
@@ -41,7 +45,7 @@ pub(crate) struct Harness {
 impl Harness {
     /// A harness whose first experiment is `plan`, if that asks for one.
     pub(crate) fn new(plan: Plan) -> Result<Arc<Self>> {
-        let first = plan.settle()?;
+        let first = plan::settle(plan)?;
         let active = first.kind != Kind::None;
         let inner = Inner {
             state: if active { State::Running } else { State::Idle },
@@ -123,7 +127,7 @@ impl Harness {
         if inner.state != State::Idle {
             return Err(EBUSY);
         }
-        let plan = self.base.with(words)?;
+        let plan = plan::with(&self.base, words)?;
         inner.state = State::Running;
         inner.request = Some(plan);
         inner.plan = plan;

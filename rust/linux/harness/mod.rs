@@ -13,7 +13,7 @@
 //! | `writer.rs` | a writer's loop and the checks in it |
 //! | `registry.rs` | the locks that can be named |
 //! | `pairs.rs` | the uncontended pairs' names |
-//! | `plan.rs` | an experiment's parameters, read and checked |
+//! | `plan.rs` | an experiment's parameters, of this machine and these locks |
 //! | `outcome.rs` | what a run came to |
 //! | `stall.rs` | the watchdog over a run's writers |
 //! | `torture.rs` | one run: start, measure, stop, judge |

@@ -10,6 +10,7 @@ use super::{
 use crate::spin::{KernelTicket, KernelTwa, SpinBackend};
 
 /// A lock that can be named.
+#[derive(Clone, Copy)]
 pub(crate) struct Entry {
     /// Its name in `torture_type`.
     pub(crate) name: &'static str,

@@ -4,13 +4,14 @@
 
 use super::{
     outcome::Outcome,
-    plan::{Kind, Plan},
+    plan::Plan,
     registry::Entry,
     state::{End, Inner, Progress, State},
     text::put,
     uncontended,
 };
 use crate::measure::{
+    plan::Kind,
     statistics::{hundredths, insertion_sort, is_unfair, median, rounded, worst_spread},
     text::{Hundredths, Millionths, Thousandths},
 };

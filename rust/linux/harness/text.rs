@@ -6,7 +6,6 @@ use crate::measure::{
     text::{Hundredths, Millionths, Thousandths},
     words::CheckNames,
 };
-use kernel::fmt::{self, Display, Formatter};
 
 /// `write!` for the kernel's formatting traits.
 macro_rules! put {
@@ -19,12 +18,13 @@ pub(crate) use put;
 /// The kernel's `Display` is a trait of its own.
 macro_rules! displayed {
     ($($type:ty),*) => {$(
-        impl Display for $type {
-            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        impl kernel::fmt::Display for $type {
+            fn fmt(&self, f: &mut kernel::fmt::Formatter<'_>) -> kernel::fmt::Result {
                 core::fmt::Display::fmt(self, f)
             }
         }
     )*};
 }
+pub(crate) use displayed;
 
 displayed!(CheckNames, Hundredths, Millionths, Thousandths);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+
+//! What a plan knows of a lock.
+
+/// A lock that can be named, out of a list of all. Two are the same where they lie at the
+/// same place of the list.
+pub trait Listed: Copy + 'static {
+    /// The writers' nice value. A workload states it.
+    const NICE: i32;
+    /// How many uncontended pairs one run times. A workload states it.
+    const PAIRS: u32;
+
+    /// Every lock, in the order of `all`.
+    fn list() -> &'static [Self];
+
+    /// Its name in `torture_type`.
+    fn name(&self) -> &'static str;
+
+    /// Whether it is a lock at all; `all` means those that are.
+    fn excludes(&self) -> bool;
+
+    /// Whether its uncontended pair can be timed.
+    fn has_pair(&self) -> bool;
+}
