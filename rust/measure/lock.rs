@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! What a plan knows of a lock.
+//! What a plan and a table know of a lock.
 
 /// A lock that can be named, out of a list of all. Two are the same where they lie at the
 /// same place of the list.

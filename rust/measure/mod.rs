@@ -12,8 +12,10 @@
 //! | `order.rs` | which lock and which number of writers come next |
 //! | `words.rs` | how a parameter's value is read |
 //! | `key.rs` | a parameter: its name, and what is allowed |
-//! | `lock.rs` | what a plan knows of a lock |
+//! | `lock.rs` | what a plan and a table know of a lock |
 //! | `plan.rs` | an experiment's parameters, read, checked and settled |
+//! | `outcome.rs` | what a run came to, as a line and as a row |
+//! | `table.rs` | the table of an experiment |
 //! | `prng.rs` | the writers' generator, and a run's first ticket |
 //! | `watch.rs` | which writers have stalled, and how long one is waited for |
 //! | `verdict.rs` | how an experiment ended |
@@ -34,9 +36,11 @@
 pub mod key;
 pub mod lock;
 pub mod order;
+pub mod outcome;
 pub mod plan;
 pub mod prng;
 pub mod statistics;
+pub mod table;
 pub mod text;
 pub mod verdict;
 pub mod watch;

@@ -2,7 +2,7 @@
 
 //! The harness: it tortures, checks and measures locks beside the kernel's own.
 //!
-//! Each file uses those above it alone. What is pure arithmetic lies in `rust/measure`.
+//! Each file uses those above it alone. What needs no kernel lies in `rust/measure`.
 //!
 //! | file | what |
 //! |---|---|
@@ -14,20 +14,18 @@
 //! | `registry.rs` | the locks that can be named |
 //! | `pairs.rs` | the uncontended pairs' names |
 //! | `plan.rs` | an experiment's parameters, of this machine and these locks |
-//! | `outcome.rs` | what a run came to |
 //! | `stall.rs` | the watchdog over a run's writers |
 //! | `torture.rs` | one run: start, measure, stop, judge |
 //! | `uncontended.rs` | the uncontended pair |
 //! | `facts.rs`, `facts.c` | what a figure must be read with; which slow path spinlocks have |
 //! | `state.rs` | what requests, results and readers share |
-//! | `report.rs` | rows and tables, for dmesg and debugfs alike |
+//! | `report.rs` | what dmesg and debugfs say, alike |
 //! | `control.rs` | experiments: the control thread, its requests and results |
 //! | `files.rs` | debugfs |
 
 mod control;
 mod facts;
 mod files;
-mod outcome;
 mod pairs;
 mod plan;
 mod registry;

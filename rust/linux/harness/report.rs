@@ -1,114 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Rows and tables: for dmesg, for debugfs.
+//! What dmesg and debugfs say. The rows and the table are `measure`'s.
 
 use super::{
-    outcome::Outcome,
     plan::Plan,
     registry::Entry,
     state::{End, Inner, Progress, State},
-    text::put,
+    text::{displayed, put},
     uncontended,
 };
 use crate::measure::{
+    outcome::{Failures, Line, Now, Outcome, Rows},
     plan::Kind,
-    statistics::{hundredths, insertion_sort, is_unfair, median, rounded, worst_spread},
-    text::{Hundredths, Millionths, Thousandths},
+    table,
 };
 use kernel::{
-    fmt::{self, Display, Formatter},
+    fmt::{self, Formatter},
     prelude::*,
 };
 
-/// The columns of `results`.
-const HEADER: &str = "lock,writers,run,seconds,acquisitions,min,max,failures,\
-owner_failures,counter_failures,order_failures,progress_failures,hung,jain,steal_ns,\
-cs_steps,ncs_steps,checks,duration,stall_secs,seed,nice,first_ticket";
-
-/// A run's first ticket, of a lock that has tickets.
-struct FirstTicket(Option<u32>);
-
-impl Display for FirstTicket {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.0
-            .map_or(Ok(()), |first| put!(f, ", first ticket {first}"))
-    }
-}
+displayed!(
+    Failures<'_, Entry>,
+    Line<'_, Entry>,
+    Now<'_, Entry>,
+    Rows<'_, Entry>
+);
 
 /// One line a run, in locktorture's words.
-pub(crate) fn print_run(outcome: &Outcome) {
-    let Outcome {
-        lock,
-        writers,
-        run,
-        acquisitions,
-        min,
-        max,
-        ..
-    } = outcome;
-    let failures = outcome.failures();
-    let mark = if failures != 0 { "!!! " } else { "" };
-    pr_info!(
-        "{}-torture: Writes:  Total: {}  Max/Min: {}/{} {}  Fail: {} {}({} writers, run {}, steal {} ms{})\n",
-        lock.name,
-        acquisitions,
-        max,
-        min,
-        if is_unfair(*min, *max) { "???" } else { "" },
-        failures,
-        mark,
-        writers,
-        run,
-        outcome.steal_ns / 1_000_000,
-        FirstTicket(outcome.first_ticket),
-    );
-    if failures != 0 {
-        pr_err!(
-            "{}: failures: owner {}, counter {}, order {}, progress {}, hung {}\n",
-            lock.name,
-            outcome.owner_failures,
-            outcome.counter_failures,
-            outcome.order_failures,
-            outcome.progress_failures,
-            outcome.hung,
-        );
+pub(crate) fn print_run(outcome: &Outcome<Entry>) {
+    pr_info!("{}\n", Line(outcome));
+    if outcome.failures() != 0 {
+        pr_err!("{}\n", Failures(outcome));
     }
 }
 
 /// A line every `stat_interval`.
 pub(crate) fn print_progress(progress: &Progress, plan: &Plan) {
-    pr_info!("{}\n", Now { progress, plan });
+    pr_info!("{}\n", now(progress, plan));
 }
 
 /// Where a run stands.
-struct Now<'a> {
-    progress: &'a Progress,
-    plan: &'a Plan,
-}
-
-impl Display for Now<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Progress {
-            lock,
-            writers,
-            run,
-            elapsed_ms,
-            acquisitions,
-        } = self.progress;
-        put!(
-            f,
-            "{} with {} writers, run {} of {}: {} s",
-            lock.name,
-            writers,
-            run,
-            self.plan.runs,
-            Thousandths(*elapsed_ms),
-        )?;
-        // 0 is until it is stopped.
-        if self.plan.duration != 0 {
-            put!(f, " of {} s", self.plan.duration)?;
-        }
-        put!(f, ", {acquisitions} acquisitions")
+fn now<'a>(progress: &'a Progress, plan: &Plan) -> Now<'a, Entry> {
+    Now {
+        progress,
+        runs: plan.runs,
+        duration: plan.duration,
     }
 }
 
@@ -127,7 +63,7 @@ pub(crate) fn status(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
     }
     put!(f, "runs: {} of {}\n", inner.ended(), plan.total_runs())?;
     if let Some(progress) = &inner.progress {
-        put!(f, "now: {}\n", Now { progress, plan })?;
+        put!(f, "now: {}\n", now(progress, plan))?;
     }
     if let Some(facts) = &inner.facts {
         put!(f, "facts: {facts}\n")?;
@@ -140,144 +76,15 @@ pub(crate) fn status(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
 
 /// `results`: CSV, a row per run that is over, each with its workload.
 pub(crate) fn results(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
-    put!(f, "{HEADER}\n")?;
-    for outcome in inner.outcomes.iter() {
-        let ns = outcome.ns;
-        put!(
-            f,
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},",
-            outcome.lock.name,
-            outcome.writers,
-            outcome.run,
-            Millionths(ns / 1000),
-            outcome.acquisitions,
-            outcome.min,
-            outcome.max,
-            outcome.failures(),
-            outcome.owner_failures,
-            outcome.counter_failures,
-            outcome.order_failures,
-            outcome.progress_failures,
-            outcome.hung,
-            Millionths(outcome.jain_ppm),
-            outcome.steal_ns,
-            outcome.cs_steps,
-            outcome.ncs_steps,
-            outcome.checks.names("+"),
-            outcome.duration,
-            outcome.stall_secs,
-            outcome.seed,
-            outcome.nice,
-        )?;
-        match outcome.first_ticket {
-            Some(first) => put!(f, "{first}\n")?,
-            None => f.write_str("-\n")?,
-        }
-    }
-    Ok(())
-}
-
-/// A row of the table: the runs of one lock with one number of writers.
-struct Group {
-    lock: &'static Entry,
-    writers: u32,
-    runs: usize,
-    /// Of the runs' rates.
-    median: u64,
-    low: u64,
-    high: u64,
-    /// The worst run's most over its least, in hundredths; none if some writer
-    /// acquired nothing.
-    spread: Option<u64>,
-    /// The worst run's.
-    jain_ppm: u64,
-    failures: u64,
-}
-
-impl Group {
-    /// The runs of `lock` with `writers` writers. None if none is over, or if
-    /// memory to sort them is short.
-    fn of(inner: &Inner, lock: &'static Entry, writers: u32) -> Option<Self> {
-        let runs = || {
-            inner
-                .outcomes
-                .iter()
-                .filter(move |o| core::ptr::eq(o.lock, lock) && o.writers == writers)
-        };
-        let count = runs().count();
-        let mut rates = KVVec::with_capacity(count, GFP_KERNEL).ok()?;
-        for outcome in runs() {
-            rates.push(outcome.rate(), GFP_KERNEL).ok()?;
-        }
-        insertion_sort(&mut rates);
-        let (&low, &high) = (rates.first()?, rates.last()?);
-        let median = median(&rates)?;
-        Some(Self {
-            lock,
-            writers,
-            runs: count,
-            median,
-            low,
-            high,
-            spread: worst_spread(runs().map(|o| (o.max, o.min))),
-            jain_ppm: runs().map(|o| o.jain_ppm).min()?,
-            failures: runs().map(Outcome::failures).fold(0, u64::saturating_add),
-        })
-    }
-}
-
-/// The kernel's lock that ratios are taken to: `raw_spin_lock`, or `spin_lock`
-/// where that alone was asked for.
-fn reference(inner: &Inner, writers: u32) -> Option<u64> {
-    let named = |name| inner.plan.locks().find(|lock| lock.name == name);
-    let lock = named("raw_spin_lock").or_else(|| named("spin_lock"))?;
-    Group::of(inner, lock, writers)
-        .map(|group| group.median)
-        .filter(|&median| median != 0)
+    put!(f, "{}", Rows(&inner.outcomes))
 }
 
 /// Calls `line` with each line of the table.
-fn table(inner: &Inner, mut line: impl FnMut(fmt::Arguments<'_>)) {
-    line(fmt!(
-        "{:<14} {:>7} {:>4} {:>12} {:>12} {:>12} {:>6} {:>8} {:>6} {:>8}",
-        "lock",
-        "writers",
-        "runs",
-        "median/s",
-        "min/s",
-        "max/s",
-        "ratio",
-        "max/min",
-        "Jain",
-        "failures"
-    ));
-    for writers in inner.plan.writers() {
-        let reference = reference(inner, writers);
-        for lock in inner.plan.locks() {
-            let Some(group) = Group::of(inner, lock, writers) else {
-                continue;
-            };
-            let ratio = reference.and_then(|reference| hundredths(group.median, reference));
-            line(fmt!(
-                "{:<14} {:>7} {:>4} {:>12} {:>12} {:>12} {:>6} {:>8} {:>6} {:>8}",
-                group.lock.name,
-                group.writers,
-                group.runs,
-                group.median,
-                group.low,
-                group.high,
-                Hundredths(ratio),
-                Hundredths(group.spread),
-                Hundredths(rounded(group.jain_ppm, 10_000)),
-                group.failures
-            ));
-        }
-    }
-    let steal = inner.outcomes.iter().map(|o| o.steal_ns / 1_000_000);
-    line(fmt!("steal time: {} ms", steal.sum::<u64>()));
-    line(fmt!(
-        "median, min and max over the runs, in acquisitions a second; ratio: median to the kernel's lock (raw_spin_lock, else spin_lock); max/min among writers and Jain's index: the worst run's"
-    ));
+fn table(inner: &Inner, line: impl FnMut(fmt::Arguments<'_>)) {
+    // A row has as many runs. Without memory to sort them there is no row.
+    let mut rates = KVVec::new();
+    let _ = rates.resize(inner.plan.runs as usize, 0, GFP_KERNEL);
+    table::table(&inner.plan, &inner.outcomes, &mut rates, line);
 }
 
 /// `summary`: the table, and what it must be read with. Of uncontended pairs, the

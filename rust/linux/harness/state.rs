@@ -2,11 +2,8 @@
 
 //! What requests, results and readers share: where the harness stands.
 
-use super::{
-    facts::Facts, outcome::Outcome, pairs::Sample, plan::Plan, registry::Entry, shim::Thread,
-    text::put,
-};
-use crate::measure::verdict;
+use super::{facts::Facts, pairs::Sample, plan::Plan, registry::Entry, shim::Thread, text::put};
+use crate::measure::{outcome, verdict};
 use kernel::{
     fmt::{self, Display, Formatter},
     prelude::*,
@@ -40,14 +37,7 @@ impl Display for Failure {
 }
 
 /// What a run looks like while it runs.
-#[derive(Clone, Copy)]
-pub(crate) struct Progress {
-    pub(crate) lock: &'static Entry,
-    pub(crate) writers: u32,
-    pub(crate) run: u32,
-    pub(crate) elapsed_ms: u64,
-    pub(crate) acquisitions: u64,
-}
+pub(crate) type Progress = outcome::Progress<Entry>;
 
 /// What requests, results and readers share.
 pub(crate) struct Inner {
@@ -61,7 +51,7 @@ pub(crate) struct Inner {
     pub(crate) facts: Option<Facts>,
     pub(crate) progress: Option<Progress>,
     /// Runs that are over, in order, of the experiment that runs or ran last.
-    pub(crate) outcomes: KVVec<Outcome>,
+    pub(crate) outcomes: KVVec<outcome::Outcome<Entry>>,
     /// The same for uncontended pairs.
     pub(crate) samples: KVVec<Sample>,
     /// How the experiment that ran last ended.

@@ -2,11 +2,6 @@
 
 //! The kernel's formatting of what `measure` writes.
 
-use crate::measure::{
-    text::{Hundredths, Millionths, Thousandths},
-    words::CheckNames,
-};
-
 /// `write!` for the kernel's formatting traits.
 macro_rules! put {
     ($f:expr, $($format:tt)*) => {
@@ -26,5 +21,3 @@ macro_rules! displayed {
     )*};
 }
 pub(crate) use displayed;
-
-displayed!(CheckNames, Hundredths, Millionths, Thousandths);

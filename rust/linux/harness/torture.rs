@@ -3,7 +3,6 @@
 //! One run: some writers on one lock, for some time; then the verdict.
 
 use super::{
-    outcome::Outcome,
     plan::Plan,
     registry::Entry,
     shim::{self, Thread},
@@ -13,7 +12,7 @@ use super::{
 };
 use crate::{
     locks::Word as _,
-    measure::{prng::first_ticket, statistics::jain_ppm, watch::Patience},
+    measure::{outcome::Outcome, prng::first_ticket, statistics::jain_ppm, watch::Patience},
     spin::{self, Word},
 };
 use kernel::prelude::*;
@@ -68,7 +67,7 @@ pub(crate) fn run(
     writers: u32,
     number: u32,
     control: &impl Control,
-) -> Result<Option<Outcome>> {
+) -> Result<Option<Outcome<Entry>>> {
     let run = Run::gather(plan, lock, writers, number)?;
     // SAFETY: Writers and threads stay until `run.end`; the watch is stopped before.
     let mut watch = match unsafe { Watch::new(lock.name, plan, &run.writers, &run.threads) } {
@@ -290,7 +289,7 @@ impl<'a> Run<'a> {
     }
 
     /// The verdict, once all writers are done or given up.
-    fn judge(&self, ns: u64, steal_ns: u64, hung: u64, stalled: u64) -> Outcome {
+    fn judge(&self, ns: u64, steal_ns: u64, hung: u64, stalled: u64) -> Outcome<Entry> {
         let counted = || self.writers.iter().map(|writer| writer.counted.read());
         let sum = counted().sum::<u64>();
         let course = &self.arena.course;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! Plans of locks that are none. Each text is made once more, from what was asked for.
+//! Plans, runs and tables of locks that are none. Each text is made once more, from what
+//! was asked for and from what was counted.
 
 mod locks;
+mod outcome;
 mod plan;
 mod refused;
+mod table;
