@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use alock::access::Looked;
+use alock::access::Polled;
 use alock::litmus::{Flag, Sends, Words};
 use alock::pace::Pace;
 use alock::ptr::{LockPtr, NodeId, Ptr, WordPtr};
@@ -408,12 +408,12 @@ impl Verbs for Card {
         at.node() == self.node
     }
 
-    async fn wait(&self, looked: Looked, turn: u32) -> Result<(), Lost> {
+    async fn wait(&self, looked: Polled, turn: u32) -> Result<(), Lost> {
         let glance = self.looked.take();
         match looked {
-            Looked::Own => wait(&self.cluster, glance, turn, 100).await,
-            Looked::Tail => check(&self.cluster),
-            Looked::Lock => {
+            Polled::Own => wait(&self.cluster, glance, turn, 100).await,
+            Polled::Tail => check(&self.cluster),
+            Polled::Lock => {
                 check(&self.cluster)?;
                 self.state().clock.sleep(self.pace.pause(turn).max(1)).await;
                 Ok(())

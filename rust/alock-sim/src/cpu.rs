@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-use alock::access::{Access, Looked, Seen};
+use alock::access::{Access, Polled, Seen};
 use alock::local::victim_in;
 use alock::ptr::{Cohort, LockPtr, Ptr, WordPtr};
 
@@ -174,7 +174,7 @@ impl Access for Cpu {
         Lost(self.cluster.0.clock.node_of_running())
     }
 
-    async fn wait(&self, _looked: Looked, turn: u32) -> Result<(), Lost> {
+    async fn wait(&self, _looked: Polled, turn: u32) -> Result<(), Lost> {
         wait(&self.cluster, self.looked.take(), turn, 50).await
     }
 }

@@ -15,16 +15,16 @@ pub struct Seen {
     pub victim: Cohort,
 }
 
-/// What was looked at, and did not yet show what is waited for.
+/// What was polled, and did not yet show what is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Looked {
+pub enum Polled {
     /// A word of an own descriptor: memory of the thread's own node, in either cohort. Another
-    /// thread's store or verb changes it. A look costs a load.
+    /// thread's store or verb changes it. A poll costs a load.
     Own,
     /// A tail, by a compare-and-swap before which another thread's came. The next try is to follow
     /// at once. The wait is only to hear whether a node is gone.
     Tail,
-    /// The lock. For the remote cohort a look is a verb: it is to look seldom.
+    /// The lock. For the remote cohort a poll is a verb: it is to poll seldom.
     Lock,
 }
 
@@ -156,5 +156,5 @@ pub trait Access {
     /// else.
     ///
     /// A bounded time: with verbs, after a look at the lock, what [`crate::pace`] says.
-    fn wait(&self, looked: Looked, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
+    fn wait(&self, looked: Polled, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
 }

@@ -6,7 +6,7 @@
 
 use core::num::NonZeroU32;
 
-use crate::access::Looked;
+use crate::access::Polled;
 use crate::ptr::{Descriptor, LockPtr, Ptr, WordPtr};
 use crate::queue::{self, Handover};
 use crate::remote::{Remote, Verbs};
@@ -22,7 +22,7 @@ use crate::remote::{Remote, Verbs};
 pub async fn spin_lock<V: Verbs>(verbs: &V, word: WordPtr) -> Result<(), V::Fault> {
     while verbs.cas(word, Ptr::NULL, u64::from(Ptr::TAG)).await? != Ptr::NULL {
         // No pause on the wire; only a chance to hear that a node is gone.
-        verbs.wait(Looked::Own, 0).await?;
+        verbs.wait(Polled::Own, 0).await?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 use core::future::{poll_fn, Future};
 use core::task::Poll;
 
-use crate::access::{Access, Looked, Seen};
+use crate::access::{Access, Polled, Seen};
 use crate::ptr::{Cohort, LockPtr, Ptr, WordPtr};
 use crate::word::{Memory, Word};
 
@@ -158,7 +158,7 @@ impl<M: Memory> Access for Local<'_, M> {
     }
 
     // Both are this node's memory.
-    async fn wait(&self, _looked: Looked, turn: u32) -> Result<(), Gone> {
+    async fn wait(&self, _looked: Polled, turn: u32) -> Result<(), Gone> {
         if !self.memory.pause(turn) {
             return Err(Gone);
         }

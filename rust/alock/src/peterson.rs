@@ -21,7 +21,7 @@
 //! A leader withdraws only after a look that did not let it in. Leaders that withdrew unseen could
 //! hand on for ever a place that lets them in. The other cohort would wait for ever.
 
-use crate::access::{Access, Looked};
+use crate::access::{Access, Polled};
 use crate::ptr::LockPtr;
 
 /// The position of a cohort in Peterson's lock: it has yielded, and its tail was not null since.
@@ -69,7 +69,7 @@ pub(crate) async fn enter<A: Access>(
         if !goes_on() {
             return Ok(Outcome::Withdrew(place));
         }
-        access.wait(Looked::Lock, turn).await?;
+        access.wait(Polled::Lock, turn).await?;
         turn = turn.saturating_add(1);
         seen = access.look(lock).await?;
     }

@@ -7,7 +7,7 @@
 
 use core::num::NonZeroU32;
 
-use crate::access::{Access, Looked};
+use crate::access::{Access, Polled};
 use crate::peterson::Place;
 use crate::ptr::{Descriptor, LockPtr, Ptr};
 
@@ -72,7 +72,7 @@ pub(crate) async fn join<A: Access>(
     let mut turn = 0;
     loop {
         match access.own(mine.budget()) {
-            Descriptor::WAITING => access.wait(Looked::Own, turn).await?,
+            Descriptor::WAITING => access.wait(Polled::Own, turn).await?,
             word => {
                 let handover = Handover::of(word).ok_or_else(|| access.overwritten())?;
                 return Ok(Joined::HandedOver(handover));
@@ -120,7 +120,7 @@ pub(crate) async fn leave<A: Access>(
         if let Some(next) = access.named(access.own(mine.next()))? {
             break next;
         }
-        access.wait(Looked::Own, turn).await?;
+        access.wait(Polled::Own, turn).await?;
         turn = turn.saturating_add(1);
     };
     access.tell(next.budget(), handover.word()).await

@@ -4,7 +4,7 @@
 
 use core::future::Future;
 
-use crate::access::{Access, Looked, Seen};
+use crate::access::{Access, Polled, Seen};
 use crate::local::victim_in;
 use crate::ptr::{Cohort, LockPtr, Ptr, WordPtr};
 
@@ -32,7 +32,7 @@ use crate::ptr::{Cohort, LockPtr, Ptr, WordPtr};
 /// use std::sync::atomic::{fence, AtomicU64, Ordering::SeqCst};
 /// use std::task::{Context, Poll, Waker};
 ///
-/// use alock::access::Looked;
+/// use alock::access::Polled;
 /// use alock::local::once;
 /// use alock::lock::{acquire, release, Budgets};
 /// use alock::ptr::{Cohort, Descriptor, LockPtr, NodeId, Ptr, WordPtr};
@@ -91,7 +91,7 @@ use crate::ptr::{Cohort, LockPtr, Ptr, WordPtr};
 ///         at.node() == NodeId(1)
 ///     }
 ///
-///     async fn wait(&self, _looked: Looked, _turn: u32) -> Result<(), Self::Fault> {
+///     async fn wait(&self, _looked: Polled, _turn: u32) -> Result<(), Self::Fault> {
 ///         once().await;
 ///         Ok(())
 ///     }
@@ -168,7 +168,7 @@ pub trait Verbs {
 
     /// See [`Access::wait`]. After a look at the lock, which is a verb, it backs off as
     /// [`crate::pace`] says. After a look at its own memory it does not.
-    fn wait(&self, looked: Looked, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
+    fn wait(&self, looked: Polled, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
 }
 
 /// The access of threads to locks of other nodes.
@@ -243,7 +243,7 @@ impl<V: Verbs> Access for Remote<'_, V> {
                 return Ok(found);
             }
             expected = found;
-            self.verbs.wait(Looked::Tail, 0).await?;
+            self.verbs.wait(Polled::Tail, 0).await?;
         }
     }
 
@@ -290,7 +290,7 @@ impl<V: Verbs> Access for Remote<'_, V> {
         self.verbs.overwritten()
     }
 
-    async fn wait(&self, looked: Looked, turn: u32) -> Result<(), V::Fault> {
+    async fn wait(&self, looked: Polled, turn: u32) -> Result<(), V::Fault> {
         self.verbs.wait(looked, turn).await
     }
 }

@@ -2,7 +2,7 @@
 
 //! A lock that does not work: the negative control of the simulation's Table 1.
 
-use alock::access::{Access, Looked};
+use alock::access::{Access, Polled};
 use alock::ptr::{Cohort, LockPtr, Ptr};
 use alock::remote::Verbs;
 use alock_sim::{Card, Cpu, Lost};
@@ -29,7 +29,7 @@ pub(crate) async fn lock(
         if got {
             return Ok(());
         }
-        cpu.wait(Looked::Lock, turn).await?;
+        cpu.wait(Polled::Lock, turn).await?;
         turn += 1;
     }
 }

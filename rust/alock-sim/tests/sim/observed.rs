@@ -2,7 +2,7 @@
 
 //! An access, and what the lock does with it.
 
-use alock::access::{Access, Looked, Seen};
+use alock::access::{Access, Polled, Seen};
 use alock::ptr::{Cohort, LockPtr, Ptr, WordPtr};
 
 /// An observer is told of a lock's steps.
@@ -76,8 +76,8 @@ impl<A: Access, O: Observer> Access for Observed<'_, A, O> {
         self.access.overwritten()
     }
 
-    async fn wait(&self, looked: Looked, turn: u32) -> Result<(), A::Fault> {
-        if looked == Looked::Lock {
+    async fn wait(&self, looked: Polled, turn: u32) -> Result<(), A::Fault> {
+        if looked == Polled::Lock {
             self.by.waits();
         }
         self.access.wait(looked, turn).await

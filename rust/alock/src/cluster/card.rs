@@ -13,7 +13,7 @@ use nic::{Completion, QueuePair, WorkRequest};
 
 use super::table::Table;
 use super::{Error, Reason};
-use crate::access::Looked;
+use crate::access::Polled;
 use crate::local::once;
 use crate::pace::Pace;
 use crate::polls::Polls;
@@ -325,13 +325,13 @@ impl Verbs for Wire {
         at.node().0 == self.table.rendezvous.rank()
     }
 
-    async fn wait(&self, looked: Looked, turn: u32) -> Result<(), Error> {
+    async fn wait(&self, looked: Polled, turn: u32) -> Result<(), Error> {
         let until = match (looked, self.pace.pause(turn)) {
             // Not in the queue yet, where `Thread::post` promises to be when it returns; and the
             // compare-and-swap gave others their chance.
-            (Looked::Tail, _) => return self.table.rendezvous.health.check(),
-            (Looked::Own, _) | (Looked::Lock, 0) => None,
-            (Looked::Lock, pause) => Some(Instant::now() + Duration::from_nanos(pause)),
+            (Polled::Tail, _) => return self.table.rendezvous.health.check(),
+            (Polled::Own, _) | (Polled::Lock, 0) => None,
+            (Polled::Lock, pause) => Some(Instant::now() + Duration::from_nanos(pause)),
         };
         loop {
             self.table.rendezvous.health.check()?;

@@ -16,7 +16,7 @@ use loom::sync::atomic::Ordering::SeqCst;
 use loom::sync::atomic::{fence, AtomicU64};
 use loom::sync::{Arc, Mutex};
 
-use alock::access::{Access, Looked};
+use alock::access::{Access, Polled};
 use alock::local::{Gone, Local};
 use alock::lock::{acquire, release, try_acquire};
 use alock::ptr::{Descriptor, LockPtr, NodeId, Ptr, WordPtr};
@@ -140,10 +140,10 @@ impl<W: Word> Verbs for LoomCard<'_, W> {
     fn is_own(&self, _: WordPtr) -> bool {
         true
     }
-    async fn wait(&self, looked: Looked, turn: u32) -> Result<(), Gone> {
+    async fn wait(&self, looked: Polled, turn: u32) -> Result<(), Gone> {
         // A verb was the look; as `cluster`'s it goes on at once. To yield here would let the
         // others through first, and hide what two may do at a time.
-        if looked == Looked::Tail {
+        if looked == Polled::Tail {
             return Ok(());
         }
         // A poll, which may be another one's, ends here.

@@ -14,7 +14,7 @@ use shuttle::rand::Rng;
 use shuttle::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use shuttle::sync::Mutex;
 
-use alock::access::Looked;
+use alock::access::Polled;
 use alock::local::Gone;
 use alock::ptr::{Cohort, LockPtr, NodeId, Ptr, WordPtr};
 use alock::remote::Verbs;
@@ -191,9 +191,9 @@ impl Verbs for Side<'_> {
     fn is_own(&self, at: WordPtr) -> bool {
         at.node() == self.node
     }
-    async fn wait(&self, looked: Looked, turn: u32) -> Result<(), Gone> {
+    async fn wait(&self, looked: Polled, turn: u32) -> Result<(), Gone> {
         // A verb was the look; as `cluster`'s it goes on at once.
-        if looked != Looked::Tail {
+        if looked != Polled::Tail {
             self.pause(turn);
         }
         Ok(())
