@@ -80,10 +80,13 @@ pub(crate) fn results(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 /// Calls `line` with each line of the table.
-fn table(inner: &Inner, line: impl FnMut(fmt::Arguments<'_>)) {
-    // A row has as many runs. Without memory to sort them there is no row.
+fn table(inner: &Inner, mut line: impl FnMut(fmt::Arguments<'_>)) {
+    // A row has as many runs at most: no number of writers is there twice.
     let mut rates = KVVec::new();
-    let _ = rates.resize(inner.plan.runs as usize, 0, GFP_KERNEL);
+    let room = rates.resize(inner.plan.runs as usize, 0, GFP_KERNEL);
+    if room.is_err() {
+        line(fmt!("no memory to sort the runs: rows are left out"));
+    }
     table::table(&inner.plan, &inner.outcomes, &mut rates, line);
 }
 

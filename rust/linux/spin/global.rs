@@ -19,8 +19,11 @@ macro_rules! global_spin_lock {
     } => {
         #[doc = ::core::concat!("The backend of [`", ::core::stringify!($name), "`](static@",
             ::core::stringify!($name), ").")]
-        // Not `expect`: whether a lint would speak depends on the user's name and visibility.
-        #[allow(non_camel_case_types, unreachable_pub)]
+        #[allow(
+            non_camel_case_types,
+            unreachable_pub,
+            reason = "not `expect`: whether a lint speaks depends on the user's name and visibility"
+        )]
         $pub enum $name {}
 
         impl ::kernel::sync::lock::GlobalLockBackend for $name {
