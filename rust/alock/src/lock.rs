@@ -48,12 +48,14 @@ pub struct Held {
 
 impl Held {
     /// Of so many entries, of which this is one.
+    #[inline]
     fn of(entries: NonZeroU32) -> Self {
         Self {
             left: entries.get() - 1,
         }
     }
 
+    #[inline]
     fn handover(self) -> Handover {
         NonZeroU32::new(self.left).map_or(Handover::Yield, Handover::Entry)
     }

@@ -24,6 +24,7 @@ pub(crate) enum Handover {
 
 impl Handover {
     /// As the word `budget` says it.
+    #[inline]
     fn word(self) -> u64 {
         match self {
             Self::Entry(entries) => entries.get().into(),
@@ -33,6 +34,7 @@ impl Handover {
     }
 
     /// What that word says; `None` where no thread wrote it.
+    #[inline]
     fn of(word: u64) -> Option<Self> {
         if word == Descriptor::PLACE {
             return Some(Self::Place(Place::handed_on()));

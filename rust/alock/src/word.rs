@@ -35,26 +35,31 @@ pub trait Word {
 macro_rules! word_by_atomics {
     ($type:ty, |$word:ident| $atomic:expr, $($atomics:ident)::+, $rmw_is_barrier:expr) => {
         impl $crate::word::Word for $type {
+            #[inline]
             fn load_acquire(&self) -> u64 {
                 let $word = self;
                 $atomic.load(::core::sync::atomic::Ordering::Acquire)
             }
 
+            #[inline]
             fn store_relaxed(&self, value: u64) {
                 let $word = self;
                 $atomic.store(value, ::core::sync::atomic::Ordering::Relaxed);
             }
 
+            #[inline]
             fn store_release(&self, value: u64) {
                 let $word = self;
                 $atomic.store(value, ::core::sync::atomic::Ordering::Release);
             }
 
+            #[inline]
             fn swap(&self, new: u64) -> u64 {
                 let $word = self;
                 $atomic.swap(new, ::core::sync::atomic::Ordering::AcqRel)
             }
 
+            #[inline]
             fn cmpxchg(&self, old: u64, new: u64) -> u64 {
                 use ::core::sync::atomic::Ordering::{Relaxed, Release};
                 let $word = self;
@@ -63,10 +68,12 @@ macro_rules! word_by_atomics {
                 }
             }
 
+            #[inline]
             fn smp_mb() {
                 $($atomics)::+::fence(::core::sync::atomic::Ordering::SeqCst);
             }
 
+            #[inline]
             fn smp_mb_after_rmw() {
                 use ::core::sync::atomic::Ordering::SeqCst;
                 if $rmw_is_barrier {
