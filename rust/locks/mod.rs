@@ -65,6 +65,7 @@
 //!
 //! let ticket = LOCK.lock(&WORLD);
 //! // No other thread is here.
+//! assert!(LOCK.try_lock(&WORLD).is_none());
 //! LOCK.unlock(&WORLD, ticket);
 //! ```
 

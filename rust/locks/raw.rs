@@ -26,8 +26,10 @@ use super::World;
 /// }
 ///
 /// let world = Process::new();
-/// assert_eq!(with(&Ticket::new(Cell::new(7), Cell::new(7)), &world, || 1), 1);
-/// assert_eq!(with(&Twa::<Cell>::new(Cell::new(7), Cell::new(7)), &world, || 2), 2);
+/// let ticket = Ticket::new(Cell::new(7), Cell::new(7));
+/// assert!(with(&ticket, &world, || ticket.try_lock(&world).is_none()));
+/// let twa = Twa::<Cell>::new(Cell::new(7), Cell::new(7));
+/// assert!(with(&twa, &world, || twa.try_lock(&world).is_none()));
 /// ```
 pub trait RawLock<W: World> {
     /// Whether two owners can never overlap.

@@ -30,5 +30,6 @@ fn main() {
             });
         }
     });
+    assert_eq!(SUM.load(Relaxed), 2000);
     println!("2 threads, {} sections", SUM.load(Relaxed));
 }

@@ -15,6 +15,8 @@ use handover_locks::{World, WAIT_ARRAY_SLOTS};
 pub(crate) enum Event {
     /// Waits on the lock's own word.
     WaitForGrant,
+    /// Loads this slot.
+    LookAtSlot(u32),
     /// Waits on this slot.
     WaitOnSlot(u32),
     /// Stores this grant.
@@ -78,6 +80,9 @@ impl handover_locks::Word for Word {
     }
 
     fn load_acquire(&self) -> u32 {
+        if let Some(slot) = self.slot {
+            self.record(Event::LookAtSlot(slot));
+        }
         self.value.get()
     }
 

@@ -7,7 +7,7 @@ use handover_locks::{RawLock, Ticket, Twa, Word as _, World as _, WAIT_ARRAY_SLO
 use super::{
     scripted::{
         lock_behind,
-        Event::{self, Grant, Notify, WaitForGrant, WaitOnSlot},
+        Event::{self, Grant, LookAtSlot, Notify, WaitForGrant, WaitOnSlot},
         Slots, Word,
     },
     NEAR_WRAP,
@@ -34,15 +34,16 @@ where
 /// by whether they are the waiter's own.
 fn shape(events: &[Event]) -> String {
     let own = events.iter().find_map(|event| match event {
-        WaitOnSlot(slot) => Some(*slot),
+        LookAtSlot(slot) | WaitOnSlot(slot) => Some(*slot),
         _ => None,
     });
     let letter = |event: &Event| match *event {
         WaitForGrant => 'w',
         Grant(_) => 'g',
+        LookAtSlot(slot) if Some(slot) == own => 'L',
         WaitOnSlot(slot) if Some(slot) == own => 'W',
         Notify(slot) if Some(slot) == own => 'N',
-        WaitOnSlot(_) => '?',
+        LookAtSlot(_) | WaitOnSlot(_) => '?',
         Notify(_) => 'n',
     };
     events.iter().map(letter).collect()
@@ -55,7 +56,7 @@ fn ticket_waits_for_grant() {
     assert_eq!(shape(&lock_behind_owners(Ticket::new, 5)), "wggggg");
 }
 
-/// With `T` or fewer ahead a waiter is near. Behind more it waits on its slot.
+/// With `T` or fewer ahead a waiter is near, and reads no slot. Behind more it waits on its slot.
 /// The unlock that leaves `T` ahead notifies that slot, and no other does. The
 /// grant is stored before.
 fn waits_long_term<const T: u32>() {
@@ -66,7 +67,7 @@ fn waits_long_term<const T: u32>() {
             _ => {
                 let far = "gn".repeat((others - T) as usize - 1);
                 let near = "gn".repeat(T as usize);
-                format!("W{far}gNw{near}")
+                format!("LW{far}gNLw{near}")
             }
         };
         let events = lock_behind_owners(Twa::<_, T>::new, others);
