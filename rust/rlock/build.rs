@@ -14,11 +14,19 @@ pub(crate) fn refused(arch: &str, os: &str, pointer_width: &str) -> Option<&'sta
     )
 }
 
-fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
-    let target = |what: &str| std::env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
+/// The lines for cargo. `target` gives what cargo says of the target, such as its `ARCH`.
+pub(crate) fn told(target: impl Fn(&str) -> String) -> Vec<String> {
+    let mut lines = vec!["cargo::rerun-if-changed=build.rs".to_string()];
     if let Some(why) = refused(&target("ARCH"), &target("OS"), &target("POINTER_WIDTH")) {
         // Ends the build.
-        println!("cargo::error={why}");
+        lines.push(format!("cargo::error={why}"));
+    }
+    lines
+}
+
+fn main() {
+    let target = |what: &str| std::env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
+    for line in told(target) {
+        println!("{line}");
     }
 }

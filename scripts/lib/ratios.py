@@ -3,11 +3,12 @@
 and `make run-alock` ran. Prints row, before, after, spread.
 
 Each ratio is taken in one boot, run or round. A side's figure is the median of its ratios in all its folders. The spread
-is their least and most, before and after. Two sides are the same if one's median lies within the other's spread.
-Standard error names the rows that are not the same.
+is their least and most, before and after. Two sides are the same if each one's median lies within the other's spread.
+Standard error names the rows that are not the same. RATIOS_EACH names a file for every single ratio.
 """
 
 import csv
+import os
 import pathlib
 import statistics
 import sys
@@ -88,20 +89,33 @@ def table(before, after):
     lines = {}
     for text, of in FIGURES.items():
         for side, builds in enumerate((before, after)):
-            for build in builds:
+            for round_, build in enumerate(builds):
                 for key, each in of(build).items():
-                    lines.setdefault(text.format(*key), ([], []))[side].extend(each)
+                    lines.setdefault(text.format(*key), ([], []))[side].extend((round_, one) for one in each)
     return lines
 
 
+def write_each(lines, file):
+    """Every single ratio, from which the table follows."""
+    with open(file, "w", newline="") as to:
+        out = csv.writer(to, lineterminator="\n")
+        out.writerow(["row", "side", "round", "ratio"])
+        for row, sides in lines.items():
+            for name, side in zip(("before", "after"), sides):
+                out.writerows([row, name, round_ + 1, f"{one:.4f}"] for round_, one in side)
+
+
 def are_same(one, other):
-    """Whether one's median lies within the other's spread."""
-    return any(min(there) <= statistics.median(here) <= max(there) for here, there in ((one, other), (other, one)))
+    """Whether each one's median lies within the other's spread."""
+    return all(min(there) <= statistics.median(here) <= max(there) for here, there in ((one, other), (other, one)))
 
 
 def main(arguments):
     between = arguments.index("--")
     lines = table(*([pathlib.Path(one) for one in side] for side in (arguments[:between], arguments[between + 1:])))
+    if "RATIOS_EACH" in os.environ:
+        write_each(lines, os.environ["RATIOS_EACH"])
+    lines = {row: [[one for _, one in side] for side in sides] for row, sides in lines.items()}
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(["row", "before", "after", "spread"])
     apart = []

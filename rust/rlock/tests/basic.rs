@@ -329,16 +329,25 @@ fn a_thread_that_died_with_its_owner_owns_nothing() {
 /// x32 is x86-64 Linux by its names, with other pointers.
 #[test]
 fn other_targets_are_refused() {
-    assert_eq!(build::refused("x86_64", "linux", "64"), None);
+    let told = |arch: &str, os: &str, pointer_width: &str| {
+        build::told(|what| match what {
+            "ARCH" => arch.to_string(),
+            "OS" => os.to_string(),
+            "POINTER_WIDTH" => pointer_width.to_string(),
+            _ => panic!("the target's {what}"),
+        })
+    };
+    let again = "cargo::rerun-if-changed=build.rs";
+    assert_eq!(told("x86_64", "linux", "64"), [again]);
     for (arch, os, pointer_width) in [
         ("x86_64", "linux", "32"),
         ("x86_64", "freebsd", "64"),
         ("aarch64", "linux", "64"),
         ("x86", "linux", "32"),
     ] {
-        let why = build::refused(arch, os, pointer_width).unwrap();
-        let said = "rlock is for x86-64 Linux with 64-bit pointers: ";
-        assert!(why.starts_with(said), "{why}");
+        let lines = told(arch, os, pointer_width);
+        let said = "cargo::error=rlock is for x86-64 Linux with 64-bit pointers: ";
+        assert!(lines.len() == 2 && lines[1].starts_with(said), "{lines:?}");
     }
 }
 
