@@ -13,6 +13,14 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// A count or a ratio of counts: as [`number`], but a whole one has no decimals.
+pub fn count(value: f64) -> String {
+    match value.fract() == 0.0 {
+        true => format!("{value:.0}"),
+        false => number(value),
+    }
+}
+
 /// `1 node`, `2 nodes`.
 pub fn counted(number: impl Into<usize>, what: &str) -> String {
     match number.into() {
@@ -23,30 +31,35 @@ pub fn counted(number: impl Into<usize>, what: &str) -> String {
 
 /// `3.2 to 6.0`, from the least to the most; one number where both read alike. None of nothing.
 pub fn range(values: impl Iterator<Item = f64>) -> Option<String> {
-    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
-    for value in values {
-        least = least.min(value);
-        most = most.max(value);
-    }
-    (least <= most).then(|| joined(&number(least), &number(most)))
+    let (least, most) = ends(values)?;
+    Some(joined(&number(least), &number(most)))
+}
+
+/// The same of counts: `2 to 6`.
+pub fn counts(values: impl Iterator<Item = f64>) -> Option<String> {
+    let (least, most) = ends(values)?;
+    Some(joined(&count(least), &count(most)))
 }
 
 /// The same of times in ns: `1.9 to 3.3 µs`.
 pub fn times(values: impl Iterator<Item = f64>) -> Option<String> {
-    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
-    for value in values {
-        least = least.min(value);
-        most = most.max(value);
-    }
-    if least > most {
-        return None;
-    }
+    let (least, most) = ends(values)?;
     let ((low, of), (high, unit)) = (scaled(least), scaled(most));
     let low = match of == unit {
         true => low,
         false => format!("{low} {of}"),
     };
     Some(format!("{} {unit}", joined(&low, &high)))
+}
+
+/// The least and the most.
+fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+    for value in values {
+        least = least.min(value);
+        most = most.max(value);
+    }
+    (least <= most).then_some((least, most))
 }
 
 fn joined(low: &str, high: &str) -> String {
@@ -78,6 +91,15 @@ mod tests {
         assert_eq!(of(&[1.0, 1.01]).unwrap(), "1.00 to 1.01");
         assert_eq!(of(&[1.0, 1.001]).unwrap(), "1.00");
         assert_eq!(of(&[9.96, 0.0]).unwrap(), "0.00 to 10");
+    }
+
+    #[test]
+    fn whole_counts_have_no_decimals() {
+        let of = |values: &[f64]| counts(values.iter().copied());
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[6.0, 2.0]).unwrap(), "2 to 6");
+        assert_eq!(of(&[2.0, 2.5, 2.0]).unwrap(), "2 to 2.5");
+        assert_eq!(count(1.0), "1");
     }
 
     #[test]

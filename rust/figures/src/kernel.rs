@@ -139,7 +139,7 @@ pub fn contended(path: &Path, file: &str, remarks: &[String]) -> Result<Figure, 
     let title = match found.is_empty() {
         true => "Throughput beside the kernel's spinlock".to_owned(),
         false => format!(
-            "{few} to {many} writers: {} times the kernel's spinlock",
+            "{few} to {many} writers: {} of the kernel's spinlock's rate",
             found.join(", ")
         ),
     };
@@ -242,7 +242,7 @@ pub fn uncontended(path: &Path, file: &str, remarks: &[String]) -> Result<Bars, 
     let title = match found.is_empty() {
         true => "What an uncontended pair takes".to_owned(),
         false => format!(
-            "Uncontended: {} times the kernel's spinlock",
+            "Uncontended: {} of the kernel's spinlock's time",
             found.join(", ")
         ),
     };

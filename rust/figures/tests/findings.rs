@@ -106,7 +106,7 @@ fn contended() {
         range(&these.map(|it| median(it.1.clone())).collect::<Vec<_>>())
     };
     let want = format!(
-        "1 to 4 writers: TWA {}, ticket {} times the kernel's spinlock",
+        "1 to 4 writers: TWA {}, ticket {} of the kernel's spinlock's rate",
         of("twa"),
         of("ticket")
     );
@@ -131,7 +131,7 @@ fn uncontended() {
         range(&these.map(|it| f(it, "ratio")).collect::<Vec<_>>())
     };
     let want = format!(
-        "Uncontended: TWA {}, ticket {} times the kernel's spinlock",
+        "Uncontended: TWA {}, ticket {} of the kernel's spinlock's time",
         of("twa"),
         of("ticket")
     );
@@ -291,7 +291,8 @@ fn alocks_other_figures() {
             it / all[&one]
         });
         let growth: Vec<f64> = growth.collect();
-        let threads = digits(many.parse::<f64>().unwrap() / few.parse::<f64>().unwrap());
+        // A whole number, in these.
+        let threads = many.parse::<u16>().unwrap() / few.parse::<u16>().unwrap();
         let times = range(&growth);
         title(
             file,
@@ -306,8 +307,18 @@ fn alocks_other_figures() {
         let of = |is_alock: bool| {
             let these = pairs.iter().filter(|it| it.0[1] == threads);
             let these = these.filter(|it| (it.0[0] == "alock") == is_alock);
-            let each = these.map(|it| it.1 / nodes.parse::<f64>().unwrap());
-            range(&each.collect::<Vec<_>>())
+            let mut each: Vec<_> = these
+                .map(|it| it.1 / nodes.parse::<f64>().unwrap())
+                .collect();
+            each.sort_by(f64::total_cmp);
+            each.dedup();
+            // Whole numbers, in these.
+            let words: Vec<_> = each.iter().map(f64::to_string).collect();
+            match &words[..] {
+                [one] => one.clone(),
+                [least, .., most] => format!("{least} to {most}"),
+                [] => panic!("no points"),
+            }
         };
         let want = format!(
             "{nodes} nodes, {threads} threads each: {} queue pairs a node for ALock, {} for the others",

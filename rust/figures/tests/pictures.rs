@@ -60,6 +60,21 @@ fn each_can_be_read_anywhere() {
     }
 }
 
+/// What `Descriptor` of rust/alock says of `budget` (`WAITING`, entries, 0 and `PLACE`).
+#[test]
+fn alocks_words_name_each_value_of_budget() {
+    let all = pictures();
+    let (_, svg) = all.iter().find(|it| it.0 == "alock-words.svg").unwrap();
+    for value in [
+        "waiting (all ones)",
+        "left of the budget",
+        "(0: yield)",
+        "the place of a leader",
+    ] {
+        assert!(svg.contains(value), "{value}");
+    }
+}
+
 /// Every text that begins in a box ends in it.
 #[test]
 fn no_text_leaves_its_box() {

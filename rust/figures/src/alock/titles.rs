@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::medians::{Medians, Table};
 use super::row::{Key, Lock};
 use crate::figure::Panel;
-use crate::finding::{counted, number, range};
+use crate::finding::{count, counted, counts, range};
 
 /// The lock that ALock is compared with: the first that is there.
 const BESIDE: [(Lock, &str); 2] = [(Lock::RdmaSpin, "the spinlock"), (Lock::RdmaMcs, "MCS")];
@@ -110,7 +110,7 @@ pub(super) fn loopback(nodes: u16, all: &[(&Key, &Medians)]) -> String {
     match range(growth.filter(|it| it.is_finite())) {
         Some(times) if few < many => format!(
             "Loopback, {place}, all local: {} times the threads, {times} times the throughput",
-            number(f64::from(many) / f64::from(few))
+            count(f64::from(many) / f64::from(few))
         ),
         _ => format!("Loopback, {place}: every lock is local"),
     }
@@ -128,7 +128,7 @@ pub(super) fn queue_pairs(table: &Table) -> String {
     };
     let of = |is_alock: bool| {
         let these = here().filter(move |(key, _)| (key.lock == Lock::Alock) == is_alock);
-        range(these.map(|(_, it)| it.queue_pairs.median))
+        counts(these.map(|(_, it)| it.queue_pairs.median))
     };
     let place = format!("{}, {}", counted(nodes, "node"), counted(threads, "thread"));
     match (of(true), of(false)) {
