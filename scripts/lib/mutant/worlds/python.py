@@ -15,14 +15,14 @@ class Python(World):
 
     def begin(self, bugs):
         tests = sorted({catch.test for bug in bugs for catch in bug.caught if catch.world in self.names})
-        self.shell.copy(f"{AT}/control", "scripts", "tests/engine")
+        self.shell.copy(f"{AT}/control", "scripts", "tests/engine", "docs/results")
         if self.run(f"{AT}/control.log", f"{AT}/control", tests):
             raise Stop(f"mutants: the engine's tests do not pass on the engine as it is; see {AT}/control.log")
         yield self.verdict(True, "engine control", f"{len(tests)} tests pass on the engine as it is")
 
     def hunt(self, lane, bug, catches):
         tree = f"{AT}/{bug.stem}"
-        self.engine.copy_with(bug, tree, "scripts", "tests/engine")
+        self.engine.copy_with(bug, tree, "scripts", "tests/engine", "docs/results")
         rc = self.run(f"{tree}.log", tree, [catch.test for catch in catches])
         lines = read(self.top / f"{tree}.log").splitlines()
         for catch in catches:
