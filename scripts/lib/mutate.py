@@ -48,7 +48,7 @@ def how(parts, name, files):
         options += ["--file", file]
     for package in part["test"]:
         options += ["--test-package", package]
-    return options + ["--minimum-test-timeout", "60", "--timeout-multiplier", "3", "--", *part["arguments"]]
+    return options + ["--minimum-test-timeout", "240", "--timeout-multiplier", "3", "--", *part["arguments"]]
 
 
 def found(report, top):

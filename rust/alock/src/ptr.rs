@@ -222,6 +222,13 @@ mod tests {
         assert_eq!(Ptr::from_bits(Ptr::NULL), None);
     }
 
+    /// A line of a log names the node and the line.
+    #[test]
+    fn a_pointer_says_where_it_points() {
+        let line = Ptr::new(NodeId(3), 0x1c0).unwrap();
+        assert_eq!(format!("{line:?}"), "3:0x1c0");
+    }
+
     #[test]
     fn what_is_no_line_is_no_pointer() {
         assert_eq!(Ptr::new(NodeId(0), 8), None);
