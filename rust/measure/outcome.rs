@@ -18,7 +18,7 @@ pub struct Outcome<L: 'static> {
     pub lock: &'static L,
     /// How many writers there were.
     pub writers: u32,
-    /// From 1 on.
+    /// The run's number, from 1 on.
     pub run: u32,
     /// The time in which all writers ran.
     pub ns: u64,
@@ -181,7 +181,7 @@ pub struct Progress<L: 'static> {
     pub lock: &'static L,
     /// How many writers there are.
     pub writers: u32,
-    /// From 1 on.
+    /// The run's number, from 1 on.
     pub run: u32,
     /// Milliseconds since it began.
     pub elapsed_ms: u64,
@@ -189,7 +189,7 @@ pub struct Progress<L: 'static> {
     pub acquisitions: u64,
 }
 
-/// Where a run stands, among `runs` of `duration` seconds; 0 is until it is stopped.
+/// The position of a run among `runs` of `duration` seconds; 0 is until it is stopped.
 pub struct Now<'a, L: 'static> {
     /// How far it is.
     pub progress: &'a Progress<L>,

@@ -10,11 +10,11 @@ use super::{
 };
 use core::fmt::{self, Display, Formatter};
 
-/// At most so many numbers of writers in one experiment.
+/// The most numbers of writers in one experiment.
 const MAX_POINTS: usize = 16;
-/// At most so many writers in one run.
+/// The most writers in one run.
 const MAX_WRITERS: u32 = 1024;
-/// At most so many locks in one experiment. A list has no more that exclude.
+/// The most locks in one experiment. A list has no more that exclude.
 pub const MAX_LOCKS: usize = 8;
 
 /// What an experiment is to do. Its display is the workload: every parameter that

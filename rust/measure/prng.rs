@@ -52,7 +52,7 @@ impl Prng {
         (((self.step() >> 32) * u64::from(n)) >> 32) as u32
     }
 
-    /// Where the last step came to.
+    /// The state after the last step.
     #[inline(always)]
     pub fn state(&mut self) -> &mut u64 {
         &mut self.0

@@ -16,7 +16,7 @@ use core::fmt;
 pub struct Group {
     /// How many there are.
     pub runs: usize,
-    /// Of the runs' rates.
+    /// The median of the runs' rates.
     pub median: u64,
     /// The least of the runs' rates.
     pub low: u64,

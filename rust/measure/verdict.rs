@@ -76,7 +76,7 @@ pub enum Failure<L, E> {
 }
 
 impl<L, E> End<L, E> {
-    /// Of an experiment in which `ended` of `total` runs came to their end. A check that
+    /// The end of an experiment in which `ended` of `total` runs came to their end. A check that
     /// failed outweighs a stop, and an error outweighs both.
     pub fn of(result: Result<Verdict<L>, E>, ended: u32, total: u32) -> Self {
         match result {

@@ -19,7 +19,7 @@ pub const fn ticks_needed(seconds: u32, tick_ms: u32) -> u32 {
 pub struct Together {
     /// What all totals come to; it may wrap.
     pub sum: u64,
-    /// For so many looks on end.
+    /// The looks on end at which `sum` stayed.
     pub still: u32,
 }
 
@@ -57,9 +57,9 @@ impl Together {
 pub struct Mark {
     /// Its acquisitions.
     pub total: u64,
-    /// For how many looks they have been that.
+    /// The looks on end at which `total` stayed.
     pub idle: u32,
-    /// For how many looks on end it also had a CPU.
+    /// The looks on end at which it also had a CPU.
     pub spun: u32,
 }
 
@@ -128,7 +128,7 @@ impl Patience {
     /// The longest time between two looks that counts, in nanoseconds.
     pub const GAP: u64 = 50 * MS;
 
-    /// Of so many seconds, from `now` on, in nanoseconds of a clock that never goes back.
+    /// Begins so many seconds of patience at `now`, in nanoseconds of a clock that never goes back.
     pub fn new(seconds: u32, now: u64) -> Self {
         let full = u64::from(seconds) * 1000 * MS;
         Self {

@@ -17,3 +17,16 @@ fn planted() {
     // twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty twenty-one.
     /* nothing */
 }
+
+/// Of a comment without a subject.
+///
+/// That is one, too. A later sentence may begin so. That holds here.
+struct Planted {
+    /// Whose it is.
+    owner: u32,
+    /// Those that wait, and
+    /// Of them the first, which begins no comment.
+    waiters: u32,
+    /// Offers and thatched roofs are subjects.
+    word: u32,
+}

@@ -4,7 +4,7 @@
 
 use std::env;
 
-/// Where a process stands in its cluster.
+/// The position of a process in its cluster.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Membership {
     pub(crate) rank: u16,

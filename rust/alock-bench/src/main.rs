@@ -61,14 +61,14 @@ struct Options {
     /// SLURM_NTASKS]
     #[arg(long)]
     size: Option<u16>,
-    /// Where rank 0 listens, HOST or HOST:PORT. On rank 0, too, HOST must resolve to the address
+    /// Rank 0's address, HOST or HOST:PORT. On rank 0, too, HOST must resolve to the address
     /// by which the others reach it. A single node needs none [default: MASTER_ADDR]
     #[arg(long)]
     rendezvous: Option<String>,
     /// The TCP port there, if --rendezvous has none [default: MASTER_PORT, or 18550]
     #[arg(short, long, value_parser = launch::tcp_port)]
     port: Option<u16>,
-    /// With --device sim: the sizes of the simulated clusters, one after the other [default:
+    /// The sizes of simulated clusters, with --device sim, one after the other [default:
     /// 5,10,20]. With a real device: the size that --size or the launcher must give
     #[arg(long, value_delimiter = ',')]
     nodes: Vec<u16>,
@@ -108,7 +108,7 @@ struct Options {
 
 type Failure = Box<dyn std::error::Error>;
 
-/// At the end of the long help.
+/// The end of the long help.
 const AFTER: &str = "Exit status: 0 for success; 2 for an unknown option; 3 for a lost node or \
 link; 1 for any other error.";
 

@@ -16,7 +16,7 @@ pub(crate) struct Network {
     /// The device's port
     #[arg(short, long, default_value_t = 1, value_parser = crate::launch::ib_port)]
     ib_port: u8,
-    /// Which devices without an atomic write are accepted. known: those whose driver is known to
+    /// The devices without an atomic write that are accepted. known: those whose driver is known to
     /// write 8 bytes at once. trust: every card; software devices are refused, and a card of
     /// mlx4_core then fails where its queue pairs are made
     #[arg(long, default_value = "known", value_parser = plain_writes)]
@@ -59,7 +59,7 @@ impl Network {
         "hop_limit",
     ];
 
-    /// For `nic`.
+    /// Makes the options of `nic`.
     pub(crate) fn options(&self, device: Option<&str>) -> nic::Options {
         nic::Options {
             device: device.map(str::to_owned),

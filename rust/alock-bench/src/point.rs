@@ -26,7 +26,7 @@ pub(crate) struct Set {
     /// Locks of all nodes, rounded up to as many on each
     #[arg(long, value_delimiter = ',', default_values_t = [20, 100, 1000])]
     locks: Vec<u32>,
-    /// How much of the operations are on the own node's locks, in percent
+    /// The share of operations on the own node's locks, in percent
     #[arg(long, value_delimiter = ',', default_values_t = [85, 95, 100])]
     locality: Vec<u8>,
     /// How often the local cohort may enter while the remote one waits. ALock runs with every
@@ -76,7 +76,7 @@ pub(crate) struct Point {
 /// What a point showed.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Of each thread, by rank and number.
+    /// The work of each thread, by rank and number.
     pub(crate) threads: Vec<Worked>,
 }
 
@@ -85,10 +85,10 @@ pub(crate) struct Found {
 pub(crate) struct Worked {
     pub(crate) operations: u64,
     pub(crate) seconds: f64,
-    /// Of a lock, the change and the unlock, in ns.
+    /// The time of a lock, the change and the unlock, in ns.
     pub(crate) latency: Histogram<u64>,
     pub(crate) work_requests: u64,
-    /// That this thread holds, of its node's card.
+    /// The queue pairs of its node's card that this thread holds.
     pub(crate) queue_pairs: u64,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn histogram() -> Histogram<u64> {
 }
 
 impl Found {
-    /// Of these threads, if the data that the locks protect was changed as often as they say.
+    /// Takes these threads' work, if the locks' data was changed as often as they say.
     pub(crate) fn checked(threads: Vec<Worked>, changes: u64) -> Result<Self, String> {
         let it = Self { threads };
         if changes != it.operations() {
@@ -124,7 +124,7 @@ impl Found {
         self.operations() as f64 / self.seconds()
     }
 
-    /// Of all threads.
+    /// The latencies of all threads together.
     pub(crate) fn latency(&self) -> Histogram<u64> {
         let mut all = histogram();
         for thread in &self.threads {
@@ -149,7 +149,7 @@ impl Point {
         self.locks.div_ceil(self.nodes.into())
     }
 
-    /// Whose lock an operation of a thread of node `rank` is on, and which of that node's.
+    /// Chooses the node and the lock of an operation of a thread of node `rank`.
     pub(crate) fn choose(&self, rank: u16, random: &mut impl Rng) -> (u16, u32) {
         let mut node = rank;
         if random.random_range(0..100) >= self.locality {
@@ -161,7 +161,7 @@ impl Point {
 }
 
 impl Set {
-    /// With other defaults. `chosen` says whether an option was given.
+    /// Replaces defaults. `chosen` says whether an option was given.
     pub(crate) fn or_else(
         mut self,
         chosen: impl Fn(&str) -> bool,

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::point::{Found, Point, Set};
 
-/// Of `run.json`. Another number means another meaning of what is in it.
+/// The format of `run.json`. Another number means another meaning of what is in it.
 const FORMAT: u32 = 1;
 
 /// Values, each the highest of its bucket, in ns, and how often.
@@ -26,13 +26,13 @@ pub(crate) type Counts = Vec<(u64, u64)>;
 /// What was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct About {
-    /// Of this program.
+    /// This program's version.
     pub(crate) version: String,
     /// The device's name on rank 0, or `sim`.
     pub(crate) device: String,
-    /// That rank 0 could run on.
+    /// The CPUs that rank 0 could run on.
     pub(crate) cpus: usize,
-    /// Of a waiting thread before it lets others run; 0 in simulation.
+    /// The polls of a waiting thread before it lets others run; 0 in simulation.
     #[serde(alias = "looks")]
     pub(crate) polls: u32,
     pub(crate) set: Set,
@@ -53,7 +53,7 @@ impl About {
     }
 }
 
-/// Where a point stands in the tables.
+/// The key of a point in the tables.
 pub(crate) fn key_of(point: &Point) -> Key {
     let budgets = point.lock.has_budgets().then_some(point.budgets);
     Key {
@@ -125,7 +125,7 @@ pub(crate) struct ThreadLatency {
 pub(crate) struct Latencies {
     #[serde(flatten)]
     pub(crate) key: Key,
-    /// Of all threads.
+    /// The latencies of all threads.
     pub(crate) latency: Counts,
     pub(crate) by_thread: Vec<ThreadLatency>,
 }
@@ -139,7 +139,7 @@ pub(crate) struct Record {
     pub(crate) points: Vec<Latencies>,
 }
 
-/// As it is read.
+/// The file as it is read.
 #[derive(Deserialize)]
 struct File {
     about: About,
@@ -234,7 +234,7 @@ impl Record {
         Ok(text)
     }
 
-    /// Of a folder's `run.json`; without one, as much as its `raw.csv` has.
+    /// Reads a folder's `run.json`; without one, as much as its `raw.csv` has.
     pub(crate) fn read(dir: &Path) -> Result<Self, String> {
         let there = |name: &&str| dir.join(name).exists();
         let Some(name) = ["run.json", "raw.csv"].into_iter().find(there) else {

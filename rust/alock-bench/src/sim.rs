@@ -26,14 +26,14 @@ pub(crate) const NAME: &str = "sim";
 /// How a thread is connected with the other nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Pairs {
-    /// With one thread of each, as on a real device
+    /// One thread of each, as on a real device
     #[default]
     One,
-    /// With each of their threads, one queue pair each way, as the paper counts them
+    /// Each of their threads, by one queue pair each way, as the paper counts them
     Full,
 }
 
-/// Of `--device sim` alone.
+/// Options of `--device sim` alone.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "With --device sim")]
 pub(crate) struct Options {
@@ -112,14 +112,14 @@ pub(crate) fn small_print(costs: &Costs) -> String {
     text
 }
 
-/// Of a constant: a second.
+/// The greatest value of a constant: a second.
 const MOST: u64 = 1_000_000_000;
 
 /// The nodes of a run without `--nodes`, and what else is other there than on real devices.
 const NODES: [u16; 3] = [5, 10, 20];
 const THREADS: [u16; 5] = [1, 2, 4, 8, 12];
 const LOCALITY: [u8; 4] = [85, 90, 95, 100];
-/// In ms.
+/// The length of each run, in ms.
 const DURATION: u64 = 5;
 const ROUNDS: u64 = 3;
 

@@ -37,7 +37,7 @@ struct Budgets {
     throughput: f64,
     p50_ns: u64,
     p99_ns: u64,
-    /// To the first pair.
+    /// The throughput, divided by that of the first pair.
     speed_up: Option<f64>,
 }
 

@@ -79,7 +79,7 @@ fn spend(time: Duration) {
 pub(crate) struct Ended {
     pub(crate) why: Error,
     pub(crate) rank: u16,
-    /// Of this node's threads, that were over: each is in some node's memory.
+    /// Operations of this node's threads that were over: each is in some node's memory.
     pub(crate) operations: u64,
     /// What this node's data adds up to.
     pub(crate) sum: u64,

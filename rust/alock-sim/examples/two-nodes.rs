@@ -29,9 +29,9 @@ pub(crate) struct Outcome {
     pub(crate) counter: u64,
     /// Work requests that the cards were given.
     pub(crate) verbs: u64,
-    /// Of the local thread.
+    /// The local thread's times.
     pub(crate) local: Vec<Nanos>,
-    /// Of the remote thread.
+    /// The remote thread's times.
     pub(crate) remote: Vec<Nanos>,
 }
 

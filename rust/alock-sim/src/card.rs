@@ -23,7 +23,7 @@ use crate::pairs::{Connections, Ends};
 struct Late {
     /// How many are there by now.
     placed: Cell<u64>,
-    /// Those that are not.
+    /// The writes that are not there yet.
     writes: RefCell<VecDeque<(WordPtr, u64)>>,
 }
 
@@ -69,17 +69,17 @@ pub struct Card {
     cluster: Cluster,
     node: NodeId,
     pace: Pace,
-    /// Of that node.
+    /// The thread's number among its node's.
     thread: u16,
     connections: Connections,
     posted: Cell<u64>,
     looked: Cell<Option<Glance>>,
-    /// By the node that they go to: a queue pair each.
+    /// The late writes by target node: a queue pair each.
     late: Vec<Rc<Late>>,
 }
 
 impl Card {
-    /// For the thread number `thread` of that node.
+    /// Makes the card's share of thread number `thread` of that node.
     pub fn new(cluster: &Cluster, node: NodeId, thread: u16, connections: Connections) -> Self {
         Self {
             cluster: cluster.clone(),
@@ -102,7 +102,7 @@ impl Card {
         &self.cluster.0
     }
 
-    /// From card to card.
+    /// The time from card to card.
     fn way(&self, to: NodeId) -> Nanos {
         let state = self.state();
         let costs = &state.costs;
@@ -308,7 +308,7 @@ impl Card {
 }
 
 impl State {
-    /// Of those late writes to `node` the first `number` are there now.
+    /// Puts the first `number` of these late writes to `node` into its memory.
     fn settle(&self, node: NodeId, late: &Late, number: u64) {
         while let Some((to, value)) = late.pop(number) {
             if !self.node(node).dead.get() {

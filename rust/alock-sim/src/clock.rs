@@ -125,7 +125,7 @@ impl Clock {
         self.running_of_node.get()
     }
 
-    /// That thread, which pauses, goes on now.
+    /// Wakes that thread, which pauses, at this moment.
     pub(crate) fn wake(&self, thread: usize) {
         self.plan(self.now(), Event::Wake(thread));
     }

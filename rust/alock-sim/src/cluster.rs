@@ -21,7 +21,7 @@ pub struct Lost(pub NodeId);
 
 pub(crate) struct Node {
     pub(crate) memory: Memory,
-    /// When its card is free for the next operation that goes out, or comes in. The
+    /// The time at which its card is free for the next operation out, or in. The
     /// last is for the next atomic operation, by unit.
     pub(crate) out_free: Cell<Nanos>,
     pub(crate) in_free: Cell<Nanos>,
@@ -60,7 +60,7 @@ pub(crate) struct State {
 }
 
 impl Cluster {
-    /// So many nodes with so much memory each, zeroed.
+    /// Makes so many nodes with so much memory each, zeroed.
     pub fn new(nodes: u16, bytes: u64, costs: Costs, seed: u64) -> Self {
         let node = || Node {
             memory: Memory::new(bytes),
@@ -174,7 +174,7 @@ impl State {
         self.store(at, value);
     }
 
-    /// When the running thread's CPU has the line so.
+    /// The time at which the running thread's CPU has the line so.
     pub(crate) fn fetch(&self, at: WordPtr, want: Want) -> Nanos {
         let (thread, now) = (self.clock.running_of_node(), self.clock.now());
         let time = match self.costs.line {

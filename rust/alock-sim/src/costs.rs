@@ -19,11 +19,11 @@ pub enum WriteKind {
 /// A number of [`Costs`]: its name, its source, and the way to print or change it.
 #[derive(Clone, Copy)]
 pub struct Constant {
-    /// As the field is called.
+    /// The field's name.
     pub name: &'static str,
     /// What it is.
     pub what: &'static str,
-    /// Where [`Costs::connectx3`]'s value is from.
+    /// The source of [`Costs::connectx3`]'s value.
     pub source: &'static str,
     /// Its value.
     pub get: fn(&Costs) -> u64,
@@ -93,7 +93,7 @@ macro_rules! costs {
         }
 
         impl Default for Costs {
-            /// For tests of the locks, so that many interleavings happen. Times are coarse,
+            /// Costs for tests of the locks, so that many interleavings happen. Times are coarse,
             /// all of one size and spread wide. Reads tear, and waits end late.
             fn default() -> Self {
                 Self {

@@ -11,7 +11,7 @@ use crate::costs::Nanos;
 struct Line {
     /// The node's threads (a bit each) whose CPUs have it.
     holders: u64,
-    /// When it can move again.
+    /// The time at which it can move again.
     free: Nanos,
     /// How often it was written.
     version: u64,
@@ -82,7 +82,7 @@ impl Memory {
             .collect()
     }
 
-    /// When the CPU of thread number `thread` of this node has the line so, if it moves in
+    /// The time at which the CPU of this node's thread `thread` has the line so, if it moves in
     /// `time`.
     pub(crate) fn fetch(
         &self,

@@ -33,7 +33,7 @@ impl Connections {
 /// The queue pairs whose state a card holds.
 #[derive(Default)]
 pub(crate) struct Cache {
-    /// By queue pair: whether, and in which slot.
+    /// The slot of each queue pair whose state is held.
     slot: Vec<Option<u32>>,
     held: Vec<u32>,
 }

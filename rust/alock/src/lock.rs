@@ -22,9 +22,9 @@ use crate::queue::{self, Handover, Joined};
 /// How often a cohort may pass the lock on within itself before it must yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budgets {
-    /// Of the lock's own node (5).
+    /// The budget of the lock's own node (5).
     pub local: NonZeroU32,
-    /// Of the others (20). To yield costs them verbs.
+    /// The budget of the others (20). To yield costs them verbs.
     pub remote: NonZeroU32,
 }
 
@@ -47,7 +47,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Of so many entries, of which this is one.
+    /// Counts so many entries, of which this is one.
     #[inline]
     fn of(entries: NonZeroU32) -> Self {
         Self {
@@ -118,12 +118,12 @@ pub async fn acquire<A: Access>(
     finish(access, lock, mine, budget, joined, goes_on).await
 }
 
-/// As [`acquire`], but waits neither behind others nor for the other cohort. Refused by the other
-/// cohort, it leaves the queue that it had joined. If a thread joined behind meanwhile, it waits
+/// Acquires without a wait behind others or for the other cohort. Refused by the other cohort, it
+/// leaves the queue that it had joined. If a thread joined behind meanwhile, it waits
 /// for that one's link, as [`release`] does.
 ///
 /// # Errors
-/// As [`acquire`].
+/// The errors of [`acquire`].
 pub async fn try_acquire<A: Access>(
     access: &A,
     lock: LockPtr,
@@ -173,7 +173,7 @@ async fn finish<A: Access>(
 /// itself, and a store or a verb.
 ///
 /// # Errors
-/// As [`acquire`].
+/// The errors of [`acquire`].
 pub async fn release<A: Access>(
     access: &A,
     lock: LockPtr,

@@ -13,9 +13,9 @@ use core::task::{Context, Poll, Waker};
 /// The polls of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Polls {
-    /// Of a call, and anew of each of its verbs; none outside of a blocking call.
+    /// The polls of a call, and anew of each of its verbs; none outside of a blocking call.
     each: Cell<u32>,
-    /// Of these, for what the call waits for until its next verb.
+    /// The rest of these, for what the call waits for until its next verb.
     left: Cell<u32>,
     /// Whether what was polled last waits for a completion.
     posted: Cell<bool>,
@@ -40,7 +40,7 @@ impl Polls {
         }
     }
 
-    /// As [`Polls::finish`], but only while the call waits for its own verbs.
+    /// Polls as [`Polls::finish`] does, but only while the call waits for its own verbs.
     pub(crate) fn begin<T>(
         &self,
         each: u32,

@@ -58,7 +58,7 @@ impl Ptr {
         }
     }
 
-    /// As a word holds it.
+    /// The bits of the word that holds it.
     pub const fn bits(self) -> u64 {
         self.0.get()
     }
@@ -73,12 +73,12 @@ impl Ptr {
         }
     }
 
-    /// Whose memory it is.
+    /// The node whose memory it is.
     pub const fn node(self) -> NodeId {
         NodeId((self.bits() >> 8) as u16)
     }
 
-    /// Where in it, in bytes.
+    /// The offset in that memory, in bytes.
     pub const fn offset(self) -> u64 {
         (self.bits() >> 24) * Self::LINE
     }
@@ -103,12 +103,12 @@ pub struct WordPtr {
 }
 
 impl WordPtr {
-    /// Whose memory it is.
+    /// The node whose memory it is.
     pub const fn node(self) -> NodeId {
         self.line.node()
     }
 
-    /// Where in it, in bytes.
+    /// The offset in that memory, in bytes.
     pub const fn offset(self) -> u64 {
         self.line.offset() + 8 * self.index as u64
     }

@@ -23,7 +23,7 @@ pub(crate) enum Handover {
 }
 
 impl Handover {
-    /// As the word `budget` says it.
+    /// The value that says it in the word `budget`.
     #[inline]
     fn word(self) -> u64 {
         match self {
@@ -49,7 +49,7 @@ impl Handover {
 pub(crate) enum Joined {
     /// The queue was empty: the thread competes with the other cohort's leader.
     Leader,
-    /// By its predecessor.
+    /// The predecessor handed something over.
     HandedOver(Handover),
 }
 

@@ -214,7 +214,7 @@ pub struct Remote<'v, V> {
 }
 
 impl<'v, V: Verbs> Remote<'v, V> {
-    /// By these verbs.
+    /// Makes the access by these verbs.
     pub fn new(verbs: &'v V) -> Self {
         Self { verbs }
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! Where an axis begins and ends, its ticks, and how they are written.
+//! The ends of an axis, its ticks, and how they are written.
 
 use crate::figure::Unit;
 
-/// From here on a linear axis shows nothing of the least values.
+/// The ratio from which a linear axis shows nothing of the least values.
 const WANTS_LOG: f64 = 20.0;
 /// An axis shows no number beyond, and none nearer to 0: their squares are numbers still.
 const MOST: f64 = 1e150;
@@ -16,14 +16,14 @@ pub(crate) struct Scale {
     pub(crate) log: bool,
     pub(crate) from: f64,
     pub(crate) to: f64,
-    /// In their order.
+    /// The ticks in their order.
     pub(crate) ticks: Vec<f64>,
-    /// As many tell the ticks of a ratio apart.
+    /// The decimals that tell the ticks of a ratio apart.
     decimals: usize,
 }
 
 impl Scale {
-    /// Of an axis that shows these values. Of none it is one from 0 to 1, or what is like it.
+    /// Makes an axis of these values. Without any it is one from 0 to 1, or what is like it.
     pub(crate) fn of(unit: Unit, values: &[f64]) -> Self {
         let within = |it: &f64| it.clamp(-MOST, MOST);
         let least = values.iter().map(within).fold(f64::INFINITY, f64::min);
@@ -138,7 +138,7 @@ impl Scale {
         }
     }
 
-    /// As the coordinate of a tick is written.
+    /// Writes the coordinate of a tick.
     pub(crate) fn label(&self, at: f64) -> String {
         let value = if self.log { 10.0_f64.powf(at) } else { at };
         match self.unit {
@@ -164,7 +164,7 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     }
 }
 
-/// With no more digits than it needs, and three that count.
+/// Writes no more digits than it needs, and three that count.
 fn short(value: f64) -> String {
     let trimmed = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_owned();
     let size = value.abs();

@@ -8,9 +8,9 @@ use crate::plot::{mark, small_print, Head, EDGE, NAME, SMALL};
 use crate::spread::Spread;
 use crate::svg::{width, Anchor, Svg, BLACK, GREY, LIGHT};
 
-/// Of a row, from middle to middle.
+/// The height of a row, from middle to middle.
 const ROW: f64 = 22.0;
-/// Of the part with the bars.
+/// The width of the part with the bars.
 const WIDE: f64 = 420.0;
 
 /// A figure of rows. [`draw`] makes the picture.
@@ -47,10 +47,10 @@ pub struct Bars {
     pub file: String,
     /// What the data show.
     pub title: String,
-    /// From left to right. Bars begin at 0; on a logarithmic axis, which has none, there are
+    /// The axis from left to right. Bars begin at 0; a logarithmic axis has none, and has
     /// marks alone.
     pub axis: Axis,
-    /// From top to bottom.
+    /// The groups from top to bottom.
     pub groups: Vec<Group>,
     /// What the looks mean.
     pub legend: Vec<(String, Look)>,
@@ -63,20 +63,20 @@ pub struct Bars {
 pub struct Group {
     /// What is the same for all of them; may be empty.
     pub title: String,
-    /// From top to bottom.
+    /// The rows from top to bottom.
     pub rows: Vec<Row>,
 }
 
 /// A bar.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// At its left.
+    /// The text at its left.
     pub name: String,
     /// Up to the median; with a line from the least to the most.
     pub value: Spread,
-    /// At its right.
+    /// The text at its right.
     pub note: String,
-    /// As the legend explains.
+    /// The look that the legend explains.
     pub look: Look,
 }
 

@@ -29,13 +29,13 @@ pub struct Figure {
     pub file: String,
     /// What the data show.
     pub title: String,
-    /// From left to right.
+    /// The axis from left to right.
     pub x: Axis,
-    /// From bottom to top.
+    /// The axis from bottom to top.
     pub y: Axis,
     /// How many panels stand side by side, at most.
     pub columns: usize,
-    /// From the upper left, row by row.
+    /// The panels from the upper left, row by row.
     pub panels: Vec<Panel>,
     /// Below: what was measured, where, and what to know of it.
     pub small_print: Vec<String>,
@@ -57,9 +57,9 @@ pub enum Unit {
     Count,
     /// 10 k, 1 M. From 0, or logarithmic if the range wants it.
     Rate,
-    /// Likewise, of small numbers, and always from 0.
+    /// Small numbers, likewise, and always from 0.
     Number,
-    /// In ns, logarithmic; written with its unit.
+    /// Times in ns, logarithmic; written with their unit.
     Time,
     /// 0 to 1.
     Share,
@@ -67,7 +67,7 @@ pub enum Unit {
     Ratio,
 }
 
-/// By x.
+/// The points of a series, by x.
 pub type Points = Vec<(f64, Spread)>;
 
 /// A panel, with axes of its own that are like the others'.
@@ -100,22 +100,22 @@ pub struct Panel {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// As the legend has it.
+    /// The name in the legend.
     pub name: String,
     /// The same in every figure.
     pub look: Look,
     /// A curve has no marks and no bars.
     pub is_curve: bool,
-    /// In the order of the line.
+    /// The points in the order of the line.
     pub points: Points,
 }
 
 /// A series' look is its own in every figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Look {
-    /// Of line and mark.
+    /// The colour of line and mark.
     pub color: Color,
-    /// Of the mark.
+    /// The shape of the mark.
     pub shape: Shape,
 }
 
@@ -124,11 +124,11 @@ pub struct Look {
 pub enum Shape {
     /// A disc.
     Circle,
-    /// On its side.
+    /// A triangle on its side.
     Triangle,
-    /// On its side.
+    /// A square on its side.
     Square,
-    /// On its corner.
+    /// A square on its corner.
     Diamond,
 }
 

@@ -2,7 +2,7 @@
 
 //! The words of a title: a finding, computed from the data.
 
-/// With two digits, or as many as stand before the point; near 1, where the second decimal
+/// Writes two digits, or as many as stand before the point; near 1, where the second decimal
 /// matters, with three.
 pub fn number(value: f64) -> String {
     match value.abs() {

@@ -13,7 +13,7 @@ use crate::finding::range;
 use crate::sheet::{self, Checked};
 use crate::spread::Spread;
 
-/// Whose throughput, or time, the others are divided by.
+/// The lock whose throughput, or time, the others are divided by.
 const BASE: &str = "raw_spin_lock";
 /// What titles speak of.
 const OURS: [(&str, &str); 2] = [("twa", "TWA"), ("ticket", "ticket")];
@@ -81,7 +81,7 @@ fn look_of(lock: &str) -> Look {
 /// Throughput to that of `raw_spin_lock` in the same run, by writers, a panel a kernel.
 ///
 /// # Errors
-/// As [`sheet::read`]; and where a run has no row of `raw_spin_lock`.
+/// The errors of [`sheet::read`]; and where a run has no row of `raw_spin_lock`.
 pub fn contended(path: &Path, file: &str, remarks: &[String]) -> Result<Figure, String> {
     let rows: Vec<Writers> = sheet::read(path)?;
     let key = |it: &Writers| (it.kernel.clone(), it.writers, it.run);
@@ -211,7 +211,7 @@ impl Checked for Pair {
 /// What an uncontended pair takes, to that of `raw_spin_lock` in the same boot.
 ///
 /// # Errors
-/// As [`sheet::read`].
+/// The errors of [`sheet::read`].
 pub fn uncontended(path: &Path, file: &str, remarks: &[String]) -> Result<Bars, String> {
     let rows: Vec<Pair> = sheet::read(path)?;
     let kernels = firsts(rows.iter().map(|it| &it.kernel[..]));

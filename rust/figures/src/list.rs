@@ -19,7 +19,7 @@ struct List {
     figure: Vec<Entry>,
 }
 
-/// Where something was measured: what the figures hang on.
+/// The machine of a measurement: what the figures hang on.
 ///
 /// # Examples
 ///
@@ -90,7 +90,7 @@ struct Entry {
     /// The table's.
     data: String,
     kind: Kind,
-    /// Of those that a run has, where it has several.
+    /// The picture among those that a run has, where it has several.
     which: Option<String>,
     machine: String,
 }
@@ -106,7 +106,7 @@ enum Kind {
     AlockBudgets,
 }
 
-/// Where a list, its data and its pictures are.
+/// The folder of a list, its data and its pictures.
 fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if dir != Path::new("") => dir,
@@ -192,7 +192,7 @@ impl Entry {
 /// Draws all that a list names into its folder, whole or not at all. Returns the names.
 ///
 /// # Errors
-/// As [`drawn`]; and where a file cannot be written.
+/// The errors of [`drawn`]; and where a file cannot be written.
 pub fn draw(path: &Path) -> Result<Vec<String>, String> {
     let all = drawn(path)?;
     let dir = folder(path);
@@ -206,7 +206,7 @@ pub fn draw(path: &Path) -> Result<Vec<String>, String> {
 /// A line each. None: all is current.
 ///
 /// # Errors
-/// As [`drawn`]; and where the folder cannot be read.
+/// The errors of [`drawn`]; and where the folder cannot be read.
 pub fn stale(path: &Path) -> Result<Vec<String>, String> {
     let all: BTreeMap<String, String> = drawn(path)?.into_iter().collect();
     let dir = folder(path);

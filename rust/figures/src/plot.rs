@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! Where a figure's parts go: panels in a grid, that share their axes; numbers at the left
-//! and below alone.
+//! The positions of a figure's parts: panels in a grid, that share their axes. Numbers are at
+//! the left and below alone.
 
 use crate::axis::Scale;
 use crate::figure::{Figure, Look, Panel, Series, Shape};
@@ -10,19 +10,19 @@ use crate::svg::{width, wrapped, Anchor, Svg, BLACK, GREY, LIGHT};
 pub(crate) const TITLE: f64 = 16.0;
 pub(crate) const NAME: f64 = 13.0;
 pub(crate) const SMALL: f64 = 11.0;
-/// Between the picture's edge and everything.
+/// The margin between the picture's edge and everything.
 pub(crate) const EDGE: f64 = 16.0;
-/// Left of the panels, at least: the axis' name and its numbers.
+/// The width left of the panels, at least: the axis' name and its numbers.
 const LEFT: f64 = 68.0;
-/// From baseline to baseline, of titles and of the legend.
+/// The height from baseline to baseline, of titles and of the legend.
 const LINE: f64 = 20.0;
-/// Between panels: a title, or nothing.
+/// The gaps between panels: a title, or nothing.
 const BETWEEN: (f64, f64) = (18.0, 30.0);
 
 struct Layout {
-    /// Of the picture.
+    /// The size of the picture.
     size: (f64, f64),
-    /// Of a panel.
+    /// The size of a panel.
     panel: (f64, f64),
     columns: usize,
     rows: usize,
@@ -98,7 +98,7 @@ struct Frame<'f> {
 }
 
 impl Frame<'_> {
-    /// Where a tick, or a value's coordinate, is.
+    /// The position of a tick, or of a value's coordinate.
     fn x_of(&self, at: f64) -> f64 {
         self.corner.0 + (at - self.x.from) / (self.x.to - self.x.from) * self.size.0
     }
@@ -183,7 +183,7 @@ impl Figure {
     }
 }
 
-/// In lines that fit.
+/// Breaks the small print into lines that fit.
 pub(crate) fn small_print(lines: &[String], wide: f64) -> Vec<String> {
     let lines = lines.iter();
     lines
@@ -241,11 +241,11 @@ impl Head {
     }
 }
 
-/// Where the last number below a row of panels ends: the next one may not lie on it.
+/// The end of the last number below a row of panels: the next one may not lie on it.
 struct Written {
     row: f64,
     right: f64,
-    /// Of the picture.
+    /// The width of the picture.
     wide: f64,
 }
 

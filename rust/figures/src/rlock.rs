@@ -65,7 +65,7 @@ fn family(method: &str) -> (&'static str, Look) {
 /// What an increment costs, by each method.
 ///
 /// # Errors
-/// As [`sheet::read`].
+/// The errors of [`sheet::read`].
 pub fn cost(path: &Path, file: &str, remarks: &[String]) -> Result<Bars, String> {
     let rows: Vec<Cost> = sheet::read(path)?;
     let alone = || rows.iter().filter(|it| (it.threads, it.cpus) == (1, 1));
@@ -148,7 +148,7 @@ impl Checked for Cancel {
 /// What a cancellation takes, by what its victim does.
 ///
 /// # Errors
-/// As [`sheet::read`].
+/// The errors of [`sheet::read`].
 pub fn cancel(path: &Path, file: &str, remarks: &[String]) -> Result<Bars, String> {
     let rows: Vec<Cancel> = sheet::read(path)?;
     let of = |in_section: bool| {

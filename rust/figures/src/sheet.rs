@@ -66,7 +66,7 @@ pub fn read<R: Checked>(path: &Path) -> Result<Vec<R>, String> {
 /// The rows of a file with this text; what is said of it begins behind the file's name.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub fn parse<R: Checked>(text: &str) -> Result<Vec<R>, String> {
     let mut reader = Reader::from_reader(text.as_bytes());
     let header = reader

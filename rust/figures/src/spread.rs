@@ -25,7 +25,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these values; none of nothing. Sorts them.
+    /// Computes the spread of these values; none of nothing. Sorts them.
     pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
@@ -43,7 +43,7 @@ impl Spread {
         })
     }
 
-    /// Of one value.
+    /// The spread of one value.
     pub const fn one(value: f64) -> Self {
         Self {
             least: value,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! As much of SVG as the figures need. Text is text there, in whatever font the reader's
+//! The part of SVG that the figures need. Text is text there, in whatever font the reader's
 //! program has for `sans-serif`: no font is needed to write it.
 
 use std::fmt::{Display, Write as _};
@@ -37,11 +37,11 @@ pub enum Anchor {
 /// Red, green, blue.
 pub type Color = (u8, u8, u8);
 
-/// Of text.
+/// The colour of text.
 pub const BLACK: Color = (30, 30, 30);
-/// Of frames and small print.
+/// The colour of frames and small print.
 pub const GREY: Color = (95, 95, 95);
-/// Of what lies behind.
+/// The colour of what lies behind.
 pub const LIGHT: Color = (222, 222, 222);
 
 /// The width of a text, near enough: of sans-serif letters.
@@ -51,7 +51,7 @@ pub fn width(text: &str, size: f64) -> f64 {
     text.chars().map(of).sum::<f64>() * size
 }
 
-/// In lines no longer than that. A word that is longer is broken where the line ends.
+/// Breaks text into lines no longer than that. A longer word is broken where the line ends.
 pub fn wrapped(text: &str, size: f64, wide: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -106,7 +106,7 @@ fn pixel(at: f64) -> impl Display {
 }
 
 impl Svg {
-    /// On white: it can be read before a dark page, too. The description is for screen
+    /// Begins on white: it can be read before a dark page, too. The description is for screen
     /// readers, and the title for all.
     pub fn new((width, height): (f64, f64), title: &str, description: &str) -> Self {
         let (width, height) = (pixel(width), pixel(height));
@@ -140,7 +140,7 @@ impl Svg {
         ));
     }
 
-    /// From bottom to top, around its middle.
+    /// Writes text from bottom to top, around its middle.
     pub fn upwards(&mut self, at: (f64, f64), size: f64, color: Color, text: &str) {
         let (x, y, color, text) = (pixel(at.0), pixel(at.1), hex(color), escaped(text));
         self.add(format_args!(
@@ -170,7 +170,7 @@ impl Svg {
         ));
     }
 
-    /// From point to point.
+    /// Draws a line from point to point.
     pub fn line(&mut self, points: &[(f64, f64)], thick: f64, color: Color) {
         let mut path = String::new();
         for &(x, y) in points {

@@ -109,7 +109,7 @@ fn panel((title, series): (String, Drawn)) -> Panel {
     }
 }
 
-/// As an attribute has it: what XML cannot write is a space.
+/// The text of an attribute: what XML cannot write is a space.
 fn said(name: &str) -> String {
     let of = |it: char| {
         if it.is_control() || it == '\u{fffe}' {

@@ -278,7 +278,7 @@ unsafe extern "C" fn control(arg: *mut c_void) -> c_int {
 struct Asked<'a> {
     harness: &'a Harness,
     plan: &'a Plan,
-    /// When the last progress line was printed.
+    /// The time of the last progress line.
     printed: core::cell::Cell<u64>,
 }
 

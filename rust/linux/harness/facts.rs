@@ -53,7 +53,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// To be called at the experiment's end: what disturbed it, is a fact too.
+    /// Counts what disturbed the experiment, which is a fact too; called at its end.
     pub(crate) fn at_end(&mut self) {
         self.kunit_meanwhile = kunit_cases().wrapping_sub(self.kunit_before);
         self.tracers.add(Tracers::now());

@@ -39,7 +39,7 @@ pub(crate) fn print_progress(progress: &Progress, plan: &Plan) {
     pr_info!("{}\n", now(progress, plan));
 }
 
-/// Where a run stands.
+/// The position of a run in its experiment.
 fn now<'a>(progress: &'a Progress, plan: &Plan) -> Now<'a, Entry> {
     Now {
         progress,

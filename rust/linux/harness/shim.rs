@@ -187,7 +187,7 @@ pub(crate) fn online_cpus() -> u32 {
     unsafe { handover_online_cpus() }
 }
 
-/// Those of them on which a kthread that is bound to no CPU never runs. Asked by such a kthread.
+/// CPUs online on which a kthread bound to no CPU never runs. Asked by such a kthread.
 pub(crate) fn isolated_cpus() -> u32 {
     // SAFETY: No requirements.
     unsafe { handover_isolated_cpus() }

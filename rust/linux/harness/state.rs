@@ -9,7 +9,7 @@ use kernel::{
     prelude::*,
 };
 
-/// Where the control thread stands.
+/// The state of the control thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// Nothing runs; a request is taken.

@@ -172,7 +172,7 @@ impl LockCell {
         self.state::<KernelSpin>()
     }
 
-    /// Where the lock's words are.
+    /// The address of the lock's words.
     #[inline(always)]
     pub(crate) fn state<S: Subject>(&self) -> *mut S::State {
         const { assert!(size_of::<S::State>() <= Self::SIZE) };

@@ -78,7 +78,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// For the locks of `plan`. All are there; only those are timed.
+    /// Makes a bench for the locks of `plan`. All are there; only those are timed.
     pub(crate) fn new(plan: &Plan) -> Result<Self> {
         let mut asked = [false; NAMES.len()];
         for index in plan.locks().filter_map(index_of) {

@@ -113,7 +113,7 @@ pub(crate) struct Arena {
 #[repr(C, align(128))]
 pub(crate) struct Writer {
     pub(crate) arena: *const Arena,
-    /// From 1 on. 0 is no writer.
+    /// Its number, from 1 on. 0 is no writer.
     pub(crate) id: u32,
     /// Set once it runs this code, and once it stands awake on a CPU.
     pub(crate) here: Once<bool>,
@@ -122,13 +122,13 @@ pub(crate) struct Writer {
     pub(crate) done: Word,
     /// All acquisitions.
     pub(crate) total: Once<u64>,
-    /// Those that began in the measured time.
+    /// Acquisitions that began in the measured time.
     pub(crate) counted: Once<u64>,
     /// Sections that found another owner, before or after.
     pub(crate) owner_failures: Once<u64>,
     /// Admissions out of order.
     pub(crate) order_failures: Once<u64>,
-    /// Where the PRNG's last value goes, so that its work cannot be left out.
+    /// The PRNG's last value, so that its work cannot be left out.
     sink: Once<u64>,
 }
 

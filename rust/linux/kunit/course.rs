@@ -200,7 +200,7 @@ pub(super) fn try_beside_a_waiter<R: SpinRaw>(lock: &Spin<(), R>) -> Result<bool
     Ok(got.load(Relaxed))
 }
 
-/// In which order contenders came in.
+/// The order in which contenders came in.
 pub(super) struct Order {
     ids: [u32; 4],
     len: usize,

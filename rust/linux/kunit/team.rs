@@ -78,7 +78,7 @@ pub(super) fn together<F: Fn(u32) + Sync>(members: u32, body: F) -> Result {
     made
 }
 
-/// Where members come to stand on their CPUs, all of them at one moment.
+/// A meeting of members on their CPUs, all of them at one moment.
 ///
 /// A thread that waits with preemption off for another thread's step must know that
 /// it runs. `stop_machine()` waits for every CPU to schedule, and lets none that did
@@ -93,7 +93,7 @@ pub(super) struct Muster {
 pub(super) struct Present(NotThreadSafe);
 
 impl Muster {
-    /// For so many members, each of which comes once.
+    /// Makes a muster of so many members, each of which comes once.
     pub(super) fn new(members: u32) -> Self {
         Self {
             members,

@@ -174,7 +174,7 @@ impl<R: SpinRaw> SpinBackend<R> {
     ///
     /// # Safety
     ///
-    /// As [`Backend::init`]'s.
+    /// The obligations are those of [`Backend::init`].
     #[inline]
     pub unsafe fn init_from(
         ptr: *mut SpinState<R>,

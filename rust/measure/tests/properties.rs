@@ -468,7 +468,7 @@ fn an_end_for_every_case() {
     );
 }
 
-/// Where random numbers seldom fall: each bound, and its neighbours.
+/// Each bound and its neighbours, where random numbers seldom fall.
 #[test]
 fn bounds_are_kept_to_the_last_number() {
     let unfair: Vec<bool> = (14..18).map(|most| is_unfair(7, most)).collect();

@@ -33,7 +33,7 @@ enum Rank {
 }
 
 impl Address {
-    /// Of RoCE v2; `None` of the others.
+    /// The rank of an address of RoCE v2; `None` of the others.
     fn rank(&self) -> Option<Rank> {
         let ip = Ipv6Addr::from(self.gid);
         match self.kind {
@@ -124,7 +124,7 @@ mod tests {
 
     use Kind::{InfiniBand, RoceV1, RoceV2};
 
-    /// As `mlx5` fills it: each address as v1, then as v2.
+    /// The table as `mlx5` fills it: each address as v1, then as v2.
     const LINK: u16 = 0xfe80;
 
     #[test]

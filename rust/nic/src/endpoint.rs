@@ -49,7 +49,7 @@ impl Endpoint {
     }
 }
 
-/// As messages name a peer: by its address and its queue pair's number.
+/// The name of a peer in messages: its address and its queue pair's number.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let address = Ipv6Addr::from(self.gid);

@@ -45,7 +45,7 @@ pub enum Error {
         index: u8,
         /// How many indices the port's table has.
         there: usize,
-        /// Those of them that hold an address.
+        /// The indices that hold an address.
         set: Vec<u32>,
     },
     /// On Ethernet the port has addresses of RoCE v1 alone, and none was asked for.
@@ -102,7 +102,7 @@ pub enum Error {
     /// The kernel gives no memory.
     #[error("cannot map {bytes} bytes")]
     Memory {
-        /// As many as were asked for.
+        /// The bytes that were asked for.
         bytes: usize,
         /// What the kernel says.
         source: std::io::Error,
@@ -138,7 +138,7 @@ pub enum Error {
     Completion {
         /// How it ended.
         status: Status,
-        /// Whose memory it was about.
+        /// The peer whose memory it was about.
         peer: String,
         /// The operation's name.
         id: u64,
@@ -157,7 +157,7 @@ pub enum Error {
     Silent {
         /// The peer.
         peer: String,
-        /// For how long.
+        /// The time without a completion.
         silent: std::time::Duration,
     },
     /// A completion of no operation that is out: the library's fault, or the device's.

@@ -87,7 +87,7 @@ impl Memory {
     ///
     /// # Panics
     ///
-    /// As indexing does: when `offset` is no multiple of 8 or not within the memory.
+    /// Panics as indexing does: when `offset` is no multiple of 8 or not within the memory.
     #[must_use]
     #[inline]
     pub fn word(&self, offset: usize) -> &AtomicU64 {

@@ -278,7 +278,7 @@ impl Region {
     ///
     /// # Panics
     ///
-    /// As [`Memory::word`]: when `offset` is no word's.
+    /// Panics as [`Memory::word`] does: when `offset` is no word's.
     #[must_use]
     pub fn remote(&self, offset: usize) -> RemoteWord {
         // The same panic where it is made, not an error at the peer.

@@ -184,7 +184,7 @@ impl QueuePair {
     ///
     /// # Errors
     ///
-    /// As [`QueuePair::post_list`].
+    /// The errors of [`QueuePair::post_list`].
     pub fn post_cas(
         &mut self,
         id: u64,
@@ -199,7 +199,7 @@ impl QueuePair {
     ///
     /// # Errors
     ///
-    /// As [`QueuePair::post_list`].
+    /// The errors of [`QueuePair::post_list`].
     pub fn post_read(&mut self, id: u64, remote: RemoteWord, words: usize) -> Result<(), Error> {
         self.post_list(id, &[WorkRequest::read(remote, words)])
     }
@@ -208,7 +208,7 @@ impl QueuePair {
     ///
     /// # Errors
     ///
-    /// As [`QueuePair::post_list`].
+    /// The errors of [`QueuePair::post_list`].
     pub fn post_write(&mut self, id: u64, remote: RemoteWord, value: u64) -> Result<(), Error> {
         self.post_list(id, &[WorkRequest::write(remote, value)])
     }
@@ -347,7 +347,7 @@ impl QueuePair {
     ///
     /// # Errors
     ///
-    /// As [`QueuePair::poll`], and [`Error::Idle`] when nothing is out.
+    /// The errors of [`QueuePair::poll`], and [`Error::Idle`] when nothing is out.
     pub fn wait(&mut self) -> Result<Completion, Error> {
         for misses in 1u64.. {
             if let Some(completion) = self.poll()? {
@@ -379,7 +379,7 @@ impl QueuePair {
         self.ring.posted()
     }
 
-    /// Those of them that have not completed, nor one after them.
+    /// The work requests that have not completed, nor one after them.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.ring.outstanding()

@@ -131,7 +131,7 @@ impl WorkRequest {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// As it was posted.
+    /// The number with which it was posted.
     pub id: u64,
     words: [u64; MAX_WORDS],
     len: usize,

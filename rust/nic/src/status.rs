@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status(u32);
 
-/// In the order of `ibv_wc_status`.
+/// The words in the order of `ibv_wc_status`.
 const WORDS: [&str; 24] = [
     "success",
     "local length error",

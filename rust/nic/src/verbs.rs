@@ -72,7 +72,7 @@ pub(crate) struct Work {
     pub(crate) number: u64,
     pub(crate) remote: RemoteWord,
     pub(crate) verb: Verb,
-    /// Where in the results its result goes, in bytes.
+    /// The offset of its result in the results, in bytes.
     pub(crate) offset: usize,
     pub(crate) fence: bool,
     pub(crate) signalled: bool,
@@ -254,7 +254,7 @@ impl Post {
     ///
     /// # Safety
     ///
-    /// As for `add`, after its verb.
+    /// The obligations are those of `add`, after its verb.
     #[inline]
     unsafe fn set_place(&self, qp: *mut ibv_qp_ex, work: &Work) -> io::Result<()> {
         // SAFETY: `qp` is an extended queue pair.

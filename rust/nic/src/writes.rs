@@ -12,10 +12,10 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Writes {
-    /// By the verb for it, ATOMIC WRITE of InfiniBand's volume 1, annex A19. The device says that
+    /// The verb for it, ATOMIC WRITE of InfiniBand's volume 1, annex A19. The device says that
     /// it carries it out.
     Atomic,
-    /// By a plain RDMA WRITE: the device's are known to be single
+    /// A plain RDMA WRITE: the device's are known to be single
     /// ([`Writes::PLAIN_DRIVERS`]).
     Plain,
 }
@@ -27,10 +27,10 @@ const ATOMIC_WRITE: u64 = 1 << 40;
 /// Whether a plain write of 8 bytes is taken for single, of a device without atomic writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum PlainWrites {
-    /// Of the drivers of [`Writes::PLAIN_DRIVERS`].
+    /// The drivers of [`Writes::PLAIN_DRIVERS`] alone.
     #[default]
     Known,
-    /// Of every card. The caller knows that the card and its host store eight aligned bytes at
+    /// Every card. The caller knows that the card and its host store eight aligned bytes at
     /// once. A write that tears breaks locks. The card's provider must have `ibv_wr_*`, or
     /// [`Nic::queue_pair`](crate::Nic::queue_pair) fails.
     ///

@@ -29,7 +29,7 @@ pub(crate) fn tid() -> u64 {
     rustix::thread::gettid().as_raw_nonzero().get() as u64
 }
 
-/// Until thread `tid` of this process has left its CPU to sleep.
+/// Waits until thread `tid` of this process has left its CPU to sleep.
 pub(crate) fn until_asleep(tid: u64) {
     let path = format!("/proc/self/task/{tid}/syscall");
     while std::fs::read_to_string(&path).is_ok_and(|said| said.starts_with("running")) {

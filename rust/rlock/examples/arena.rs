@@ -52,7 +52,7 @@ impl Memory {
     }
 }
 
-/// Where threads get their blocks.
+/// The source of threads' blocks.
 trait Arenas: Sync {
     /// A thread's way to them.
     type Thread<'a>: Thread

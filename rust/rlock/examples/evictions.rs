@@ -26,7 +26,7 @@ fn rdtsc() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// So many threads on one CPU for so long, with so much other work between sections.
+/// Runs so many threads on one CPU for so long, with so much other work between sections.
 fn run(threads: u32, work: u32, time: Duration) {
     let lock = Lock::new(Slot::new(0));
     let stop = AtomicBool::new(false);

@@ -40,7 +40,7 @@ pub enum Cancel {
     /// Like [`Try`](Self::Try), repeated until then, with pauses. An owner that runs is
     /// cancelled as soon as it leaves its CPU or notices.
     Until(Instant),
-    /// By a barrier on the owner's CPU, until then. The barrier is membarrier's: an
+    /// A barrier on the owner's CPU, until then. The barrier is membarrier's: an
     /// interrupt to every CPU on which the process runs. An owner in a section must also
     /// leave it, or answer a signal. Believes nothing that `/proc` says. A thread that
     /// is stopped inside a section does not answer.
@@ -86,8 +86,8 @@ struct Thread<'r> {
     setup: &'static Setup,
     record: &'r Record,
     waits: bool,
-    /// For callers that wait: the switch count since the cancellation, and since a
-    /// signal of which nothing kept the thread.
+    /// The switch count at the cancellation, and at a signal of which nothing kept the
+    /// thread; for callers that wait.
     since_asked: Option<u64>,
     since_signalled: Option<u64>,
 }

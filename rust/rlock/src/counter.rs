@@ -59,7 +59,7 @@ pub struct Counter {
 const NONE: u32 = u32::MAX;
 
 impl Counter {
-    /// At zero.
+    /// Makes a counter at zero.
     pub const fn new() -> Self {
         Self {
             number: AtomicU32::new(0),

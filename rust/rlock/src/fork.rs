@@ -99,7 +99,7 @@ pub(crate) fn check_sharing() -> Result<(), Busy> {
     }
 }
 
-/// In a child of `fork`, in its only thread.
+/// Runs in a child of `fork`, in its only thread.
 extern "C" fn in_child() {
     let mark = MARK.load(Ordering::Acquire);
     if mark.is_null() || !is_forked() {

@@ -36,7 +36,7 @@ use crate::token::Token;
 pub struct FreeList {
     /// The head of a list: 0, or a number plus one.
     heads: PerCpu<Slot>,
-    /// For each thing that is free the next in its list, likewise. The thread that has the
+    /// The next in the list of each free thing, likewise. The thread that has the
     /// thing writes it, before the thing is in a list. The list's owner reads it.
     next: Box<[AtomicU32]>,
     /// A list of those for which there was no CPU's list to be had.
@@ -48,7 +48,7 @@ fn empty() -> Slot {
 }
 
 impl FreeList {
-    /// Of things with the numbers below `capacity`, none of which is free.
+    /// Makes a list of things with the numbers below `capacity`, none of which is free.
     ///
     /// # Panics
     ///

@@ -158,7 +158,7 @@ fn field(text: &[u8], number: usize) -> Option<u64> {
 }
 
 impl Stat {
-    /// Of the line in `/proc/PID/task/TID/stat` (proc(5)).
+    /// Reads the line in `/proc/PID/task/TID/stat` (proc(5)).
     pub(crate) fn parse(line: &[u8]) -> Option<Self> {
         let space = line.iter().position(|&byte| byte == b' ')?;
         let tid = std::str::from_utf8(&line[..space]).ok()?.parse().ok()?;

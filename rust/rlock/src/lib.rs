@@ -62,7 +62,7 @@ mod token;
 #[doc(hidden)]
 pub mod word;
 
-/// For tests that step through sections.
+/// Parts for tests that step through sections.
 #[doc(hidden)]
 pub mod testing {
     use core::sync::atomic::AtomicU64;

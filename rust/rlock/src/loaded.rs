@@ -3,8 +3,8 @@
 //! A shared library with rlock in it stays loaded. The signal's handler and `fork`'s are in it, and
 //! any thread may own a lock when the library is closed.
 //!
-//! At its loading, since the loader's lock is the calling thread's then. A later first use would
-//! wait for that lock: for ever, where a library's constructor waits for it.
+//! It pins itself at its loading, since the loader's lock is the calling thread's then. A later
+//! first use would wait for that lock: for ever, where a library's constructor waits for it.
 
 use core::mem::MaybeUninit;
 

@@ -55,8 +55,8 @@ impl Owner {
     /// process; some ten microseconds. Unblocks the signal in the calling thread, where it must
     /// stay unblocked. A thread that blocks it can be cancelled only strictly.
     ///
-    /// In a signal handler only when rlock is set up: one that interrupted the set-up is refused
-    /// ([`Error::Reentered`]).
+    /// A signal handler may call it only when rlock is set up. One that interrupted the set-up is
+    /// refused ([`Error::Reentered`]).
     pub fn register() -> Result<Self, Error> {
         // Before signals are blocked: it waits, and no signal could end it.
         let setup = setup::get_or_default()?;
@@ -156,7 +156,7 @@ impl Owner {
         record::renew(self.record());
     }
 
-    /// For use after a `siglongjmp` out of a signal handler. The handler may have interrupted a
+    /// Ends what a `siglongjmp` out of a signal handler left. The handler may have interrupted a
     /// section that is now never left. Without this call, acquisitions then fail with
     /// [`Busy::Nested`]. Ends every ownership of the thread, and unblocks the signal.
     ///

@@ -38,7 +38,7 @@ fn this_cpu() -> usize {
 /// An instance, in pages of its own.
 struct Node<T> {
     lock: Lock<T>,
-    /// Whose list it is in; [`SPARE`] when in none.
+    /// The CPU whose list it is in; [`SPARE`] when in none.
     home: AtomicU32,
     /// The next in its CPU's list.
     next: AtomicPtr<Node<T>>,
@@ -49,7 +49,7 @@ struct Node<T> {
 /// How an instance's data is made.
 enum Make<T> {
     By(fn() -> T),
-    /// Of zeroes, which are a `T`, and of which a fresh page is. Nothing of it is on the stack.
+    /// Zeroes, which are a `T`, and of which a fresh page is. Nothing of it is on the stack.
     Zeroes,
 }
 
@@ -98,12 +98,12 @@ unsafe impl<T: Send + Sync> Sync for PerCpu<T> {}
 unsafe impl<T: Send + Sync> Send for PerCpu<T> {}
 
 impl<T: Send + Sync> PerCpu<T> {
-    /// Without instances; `make` makes them when they are wanted. 4 KiB.
+    /// A value without instances; `make` makes them when they are wanted. 4 KiB.
     pub const fn new(make: fn() -> T) -> Self {
         Self::made(Make::By(make))
     }
 
-    /// Without instances; they are zeroes when they are wanted. A thread that makes one needs no
+    /// A value without instances; they are zeroes when wanted. A thread that makes one needs no
     /// stack for it. A signal handler's stack may be 8 KiB.
     ///
     /// # Safety
@@ -162,7 +162,7 @@ impl<T: Send + Sync> PerCpu<T> {
         self.acquire_with_lock(owner).map(|(_, token)| token)
     }
 
-    /// With the instance's lock, which stays as long as this does.
+    /// Acquires with the instance's lock, which stays as long as this does.
     #[inline]
     pub(crate) fn acquire_with_lock<'s: 't, 't>(
         &'s self,

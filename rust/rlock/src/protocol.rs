@@ -303,7 +303,7 @@ pub fn section<W: Word>(
     valid
 }
 
-/// Where a signal handler found its thread.
+/// The position at which a signal handler found its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Position {
     /// After the flag was set and before the commit: the section can be left out.
@@ -311,7 +311,7 @@ pub enum Position {
     /// After the commit, or where a section goes that failed: nothing is to come,
     /// though the flag is still set.
     After,
-    /// In no section's code.
+    /// The thread is in no section's code.
     Elsewhere,
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct Record {
     pub(crate) limit: AtomicU32,
     /// How many `Owner`s of the thread there are. The owner's own.
     pub(crate) handles: AtomicU32,
-    /// Where the thread was when. The upper 16 bits are its CPU plus one, the lower 48
+    /// The thread's CPU, and when. The upper 16 bits are its CPU plus one, the lower 48
     /// its switch count, read just before. 0 is unknown. As long as the count is that,
     /// the thread has not left that CPU, or not got another one since.
     pub(crate) last_cpu: AtomicU64,

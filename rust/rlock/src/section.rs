@@ -27,13 +27,13 @@ const REFUSED: u32 = u32::MAX;
 struct Row {
     /// The first instruction after the flag is set.
     begin: i32,
-    /// After the commit.
+    /// The first after the commit.
     committed: i32,
-    /// After the flag is clear.
+    /// The first after the flag is clear.
     end: i32,
-    /// Where a section goes on that fails.
+    /// The instruction at which a section goes on that fails.
     out: i32,
-    /// After what a failed section executes.
+    /// The first after what a failed section executes.
     out_end: i32,
 }
 
@@ -58,7 +58,7 @@ fn target(field: &i32) -> u64 {
     (ptr::from_ref(field) as u64).wrapping_add_signed(i64::from(*field))
 }
 
-/// Where a section stands in memory, for tests that step through it.
+/// The addresses of a section, for tests that step through it.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// The first instruction after the flag is set.
@@ -67,7 +67,7 @@ pub struct Bounds {
     pub committed: u64,
     /// The first after the flag is clear.
     pub end: u64,
-    /// Where a section goes on that fails.
+    /// The instruction at which a section goes on that fails.
     pub out: u64,
     /// The first after what a failed section executes.
     pub out_end: u64,
@@ -84,7 +84,7 @@ pub fn all() -> impl Iterator<Item = Bounds> {
     })
 }
 
-/// Where a signal found its thread, which was at `rip`; and an address. Before a section's
+/// The position of a thread that a signal found at `rip`; and an address. Before a section's
 /// commit the thread is to go on there. Else the address is 0.
 pub(crate) fn found_at(rip: u64) -> (Position, u64) {
     for section in all() {

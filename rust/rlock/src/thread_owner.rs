@@ -75,7 +75,7 @@ fn register(key: libc::pthread_key_t) -> Option<()> {
     (word(key) == REGISTERED).then(signal::unblock)
 }
 
-/// At the thread's end. The C library calls it again, some times, as long as there is a word. A
+/// Runs at the thread's end. The C library calls it again, some times, while there is a word. A
 /// later count so finds that there was an owner.
 extern "C" fn end(word: *mut libc::c_void) {
     // ThreadSanitizer's state of the thread is gone in the last round, where no function that it

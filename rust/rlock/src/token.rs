@@ -137,7 +137,7 @@ impl<'t, T> Token<'t, T> {
             .then(|| Self::new(lock, record, Ownership::from_bits(mine)))
     }
 
-    /// By value: a token whose address is not taken stays in registers.
+    /// Takes `self` by value: a token whose address is not taken stays in registers.
     #[inline(always)]
     fn revoked(&mut self) -> Revoked {
         self.budget = revoked(self.record, self.ownership);

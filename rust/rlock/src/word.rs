@@ -50,13 +50,13 @@ impl Ownership {
     /// A free lock's.
     pub const NOBODY: Self = Self(0);
 
-    /// Of record `index` (not 0, below [`MAX_RECORDS`]) in `generation`.
+    /// The ownership of record `index` (not 0, below [`MAX_RECORDS`]) in `generation`.
     pub const fn new(index: usize, generation: u64) -> Self {
         assert!(index != 0 && index < MAX_RECORDS && generation <= LAST_GENERATION);
         Self(((index as u64) << INDEX_SHIFT) | (generation << GENERATION_SHIFT))
     }
 
-    /// As a lock's word holds it, and a record's state while nothing is asked of it.
+    /// The bits of a lock's word, and of a record's state while nothing is asked of it.
     pub const fn bits(self) -> u64 {
         self.0
     }

@@ -10,7 +10,7 @@ use figures::plot::draw;
 use super::*;
 use crate::example;
 
-/// Of each panel and series: marks, and points of its longest line.
+/// Marks of each panel and series, and the points of its longest line.
 type Drawn = BTreeMap<(String, String), (usize, usize)>;
 
 fn drawn(svg: &str) -> Drawn {

@@ -29,10 +29,10 @@ pub(crate) struct Worker {
     card: Card,
     connections: Connections,
     latency: RefCell<Histogram<u64>>,
-    /// Those that ended before the time was over, and those after it: one a thread at most.
+    /// Operations that ended before the time was over, and after it: one a thread at most.
     operations: Cell<u64>,
     late: Cell<u64>,
-    /// Of those in time.
+    /// The work requests of those in time.
     requests: Cell<u64>,
     lost: Cell<Option<Lost>>,
 }
@@ -87,7 +87,7 @@ impl Worker {
         })
     }
 
-    /// As the thread of a real device: until the time is over.
+    /// Works as the thread of a real device does, until the time is over.
     pub(crate) async fn live(self: Rc<Self>, mut random: impl Rng) {
         let point = &self.point;
         let start = self.cluster.now();

@@ -36,9 +36,9 @@ pub(crate) struct Work {
     pub(crate) threads: u64,
     /// A node.
     pub(crate) locks: u64,
-    /// In percent.
+    /// The share of operations on the own node's locks, in percent.
     pub(crate) locality: u64,
-    /// Of the local and of the remote cohort.
+    /// The budgets of the local and of the remote cohort.
     pub(crate) budgets: (u32, u32),
     /// A thread.
     pub(crate) ops: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Work {
     pub(crate) pairs: bool,
     /// Only this node has threads.
     pub(crate) only_node: Option<u16>,
-    /// When the last node dies.
+    /// The time at which the last node dies.
     pub(crate) kill: Option<Nanos>,
     pub(crate) costs: Costs,
 }
@@ -87,7 +87,7 @@ struct Watched {
     holder: Cell<Option<u64>>,
     /// How often each cohort entered.
     entries: [Cell<u64>; 2],
-    /// While a cohort's first waits: the other one's entries when it began.
+    /// The other cohort's entries when a cohort's first began to wait; none if none waits.
     since: [Cell<Option<u64>>; 2],
 }
 

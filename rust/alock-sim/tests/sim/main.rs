@@ -182,7 +182,7 @@ fn a_seed_is_a_run() {
     assert_ne!(work.run(7).unwrap(), work.run(8).unwrap());
 }
 
-/// At most four verbs to lock and unlock remotely, none locally.
+/// A lock and unlock cost at most four verbs remotely, none locally.
 #[test]
 fn an_uncontended_lock_costs_four_verbs_or_none() {
     let alone = Work {

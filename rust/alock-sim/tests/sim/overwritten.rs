@@ -89,7 +89,7 @@ fn a_link_that_names_nobody_is_not_followed() {
     }
 }
 
-/// Of the other cohort's tail a look believes its lowest byte alone. A byte that is neither a
+/// A poll of the other cohort's tail believes its lowest byte alone. A byte that is neither a
 /// pointer's nor null's is no leave to enter.
 #[test]
 fn anothers_tail_that_names_nobody_lets_nobody_in() {

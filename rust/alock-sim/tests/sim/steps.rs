@@ -21,7 +21,7 @@ const COHORTS: [Cohort; 2] = [Cohort::Local, Cohort::Remote];
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     Patiently,
-    /// Until the first look that does not let it in.
+    /// A request that ends with the first poll that does not let it in.
     Once,
     Tries,
 }
@@ -268,7 +268,7 @@ fn a_try_looks_once() {
     }
 }
 
-/// Of `victim` the lowest byte is all that counts: the others may be anything.
+/// The lowest byte of `victim` is all that counts: the others may be anything.
 #[test]
 fn one_byte_says_who_yields() {
     for cohort in COHORTS {

@@ -24,7 +24,7 @@ use crate::word::Memory;
 /// What a thread has to take locks with. It is no part of what a program sees, for it reaches
 /// every word of every lock.
 pub(crate) struct Wire {
-    /// By node; the own one's is the loopback of those locks that need it.
+    /// The queue pairs by node; the own one's is the loopback of those locks that need it.
     pairs: RefCell<Vec<Option<QueuePair>>>,
     /// The loopback's other end.
     _other_end: Option<QueuePair>,

@@ -86,7 +86,7 @@ impl<'t> Guard<'t> {
     /// memory before the next holder loads it; until the unlock it need not be.
     ///
     /// # Errors
-    /// As [`Guard::load`].
+    /// The errors of [`Guard::load`].
     pub fn store(&mut self, word: u32, value: u64) -> Result<(), Error> {
         let at = self.at(word)?;
         if self.wire.is_own(at) {

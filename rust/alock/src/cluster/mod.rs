@@ -169,9 +169,9 @@ pub enum Error {
     /// A card's writes do not come in their order ([`Thread::check_ordering`]).
     #[error("node {from}'s writes come to node {node} out of order: {what}; is relaxed ordering forced (PCI_WR_ORDERING of its firmware)?")]
     Order {
-        /// Whose memory it is.
+        /// The node whose memory it is.
         node: u16,
-        /// Whose writes.
+        /// The node whose writes they are.
         from: u16,
         /// What was seen.
         what: String,

@@ -207,13 +207,13 @@ impl Rendezvous {
         self.meet(data.map(|data| ToServer::Tell { data }))
     }
 
-    /// As [`Rendezvous::exchange`], but tells each node its own part of `mine`, by rank, and
-    /// returns what each told this one. One node's parts, and what is told to one, are at
+    /// Tells each node its own part of `mine`, by rank, and returns what each told this one. All
+    /// else is as in [`Rendezvous::exchange`]. One node's parts, and what is told to one, are at
     /// most 64 MiB as JSON.
     ///
     /// # Errors
-    /// As [`Rendezvous::exchange`]; [`Error::Mismatch`] where `mine` has not a part for each
-    /// node, too.
+    /// The errors of [`Rendezvous::exchange`]; [`Error::Mismatch`] where `mine` has not a part for
+    /// each node, too.
     pub fn scatter<T: Serialize + DeserializeOwned>(&self, mine: &[T]) -> Result<Vec<T>, Error> {
         self.as_many(mine.len())?;
         let data: Result<_, _> = mine.iter().map(serde_json::to_value).collect();
@@ -282,7 +282,7 @@ impl Rendezvous {
     /// Waits until all nodes have come here, as [`Rendezvous::exchange`] does.
     ///
     /// # Errors
-    /// As [`Rendezvous::exchange`].
+    /// The errors of [`Rendezvous::exchange`].
     pub fn barrier(&self) -> Result<(), Error> {
         self.exchange(&()).map(drop)
     }
@@ -322,7 +322,7 @@ impl Drop for GivesUp {
     }
 }
 
-/// Until it succeeds, fails for good, or it is too late.
+/// Tries until it succeeds, fails for good, or it is too late.
 fn again<T>(
     until: Instant,
     mut what: impl FnMut() -> io::Result<T>,
@@ -342,7 +342,7 @@ fn taken(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::AddrInUse
 }
 
-/// To the first of the name's addresses that answers; each has its share of the time.
+/// Connects to the name's first address that answers; each has its share of the time.
 fn connect(address: &str, until: Instant) -> io::Result<TcpStream> {
     let all: Vec<_> = address.to_socket_addrs()?.collect();
     let mut last = io::ErrorKind::NotFound.into();
@@ -361,8 +361,8 @@ fn say(server: &Mutex<TcpStream>, health: &Health, message: &ToServer) -> io::Re
     say_line(server, health, &line(message)?)
 }
 
-/// Where a write waits for too long, half a line may have gone: that is the connection's end.
-/// Of any other failure the reader tells, after what came before it.
+/// Writes a line. A write that waits for too long may leave half of it: the connection's end.
+/// The reader tells of any other failure, after what came before it.
 fn say_line(server: &Mutex<TcpStream>, health: &Health, line: &[u8]) -> io::Result<()> {
     let mut server = lock(server);
     let said = server.write_all(line);

@@ -21,7 +21,7 @@ use super::Reason;
 #[derive(Clone)]
 enum Part {
     All(Value),
-    /// By rank.
+    /// A value for each node, by rank.
     Each(Vec<Value>),
 }
 
@@ -61,7 +61,7 @@ struct Server {
     tell: Sender<Event>,
 }
 
-/// Until all that came have left, or rank 0 has given up to come.
+/// Serves until all that came have left, or rank 0 has given up to come.
 pub(super) fn serve(listener: TcpListener, size: u16, silence: Duration, given_up: &AtomicBool) {
     let (tell, events) = channel();
     let Ok(address) = listener.local_addr() else {

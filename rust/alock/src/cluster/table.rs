@@ -62,7 +62,7 @@ pub struct Settings {
     pub threads: u16,
     /// Locks that a thread may hold at once.
     pub held: u16,
-    /// Of the cohorts.
+    /// The budgets of the cohorts.
     pub budgets: Budgets,
     /// The polls of a blocking call before it lets other threads run between two polls. Each verb
     /// has so many for its completion. A wait for another thread has what the verb before it has
@@ -124,7 +124,7 @@ impl Settings {
     }
 }
 
-/// Where what lies in every node's memory. Offsets in bytes.
+/// The layout of every node's memory. Offsets in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Geometry {
     pub(crate) kind: Kind,

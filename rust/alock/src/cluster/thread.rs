@@ -109,7 +109,7 @@ impl Thread {
     /// itself, which takes one verb.
     ///
     /// # Errors
-    /// As [`Thread::lock`], but never [`Error::Own`].
+    /// The errors of [`Thread::lock`], but never [`Error::Own`].
     pub fn try_lock(&self, key: u64) -> Result<Option<Guard<'_>>, Error> {
         self.0.finish(self.acquire(key, Patience::None))
     }
@@ -125,7 +125,7 @@ impl Thread {
     /// behind meanwhile, it also takes until that one has linked itself.
     ///
     /// # Errors
-    /// As [`Thread::lock`].
+    /// The errors of [`Thread::lock`].
     pub fn lock_until(&self, key: u64, deadline: Instant) -> Result<Option<Guard<'_>>, Error> {
         self.0.finish(self.acquire(key, Patience::Until(deadline)))
     }
@@ -245,7 +245,7 @@ impl<'t> Request<'t> {
     /// Looks once: the guard, or nothing yet. After an error or a guard it is over.
     ///
     /// # Errors
-    /// As [`Thread::lock`].
+    /// The errors of [`Thread::lock`].
     pub fn check(&mut self) -> Result<Option<Guard<'t>>, Error> {
         match &mut self.state {
             State::Waits(future) => {
@@ -270,7 +270,7 @@ impl<'t> Request<'t> {
     /// Waits for it. `None` if it was over before ([`Request::is_over`]).
     ///
     /// # Errors
-    /// As [`Thread::lock`].
+    /// The errors of [`Thread::lock`].
     pub fn wait(mut self) -> Result<Option<Guard<'t>>, Error> {
         self.take()
     }

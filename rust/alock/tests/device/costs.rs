@@ -8,7 +8,7 @@ use alock::cluster::{Kind, Settings, Thread};
 
 use crate::{cluster, Member};
 
-/// Of the thread, while `body` runs.
+/// Counts the thread's work requests while `body` runs.
 fn work_requests(thread: &Thread, body: impl FnOnce()) -> u64 {
     let before = thread.work_requests();
     body();

@@ -296,7 +296,7 @@ fn a_guard_that_is_dropped_and_one_that_a_panic_unwinds_release() {
     });
 }
 
-/// On a thread of the process' own, which ends by it.
+/// The panic is in a thread of the process' own, which ends by it.
 #[test]
 fn a_thread_that_panics_in_its_section_keeps_nobody() {
     let mut members = two(1);

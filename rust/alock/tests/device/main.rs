@@ -24,7 +24,7 @@ use nic::{Nic, Options, QueuePair};
 /// Only a node or thread that is stuck is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Of node `rank`.
+/// The options of node `rank`.
 fn options(rank: u16) -> Options {
     let names = std::env::var("ALOCK_DEVICES").unwrap_or_default();
     let names: Vec<&str> = names.split_whitespace().collect();
@@ -118,7 +118,7 @@ fn comes<'t>(request: &mut Request<'t>) -> Guard<'t> {
     }
 }
 
-/// Until `one` says that it was seen: how many attempts it took. How soon is no claim; not seen in
+/// Tries until `one` says that it was seen: returns the attempts. How soon is no claim; not seen in
 /// all that time, it has failed.
 fn seen(what: &str, mut one: impl FnMut() -> bool) -> u32 {
     let until = Instant::now() + 10 * PATIENCE;

@@ -52,7 +52,7 @@ impl Both {
     }
 }
 
-/// By verbs: what was there.
+/// Swaps by verbs: returns what was there.
 fn remote_cas(queue: &mut QueuePair, at: RemoteWord, old: u64, new: u64) -> u64 {
     queue.post_cas(0, at, old, new).unwrap();
     queue.wait().unwrap().value()

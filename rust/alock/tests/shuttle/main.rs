@@ -45,10 +45,10 @@ enum How {
 
 #[derive(Clone, Copy, Debug)]
 struct Work {
-    /// By thread: its node. Node 0 has a lock, and node 1 if both are taken.
+    /// The node of each thread. Node 0 has a lock, and node 1 if both are taken.
     nodes: &'static [u16],
     how: How,
-    /// Of the local and of the remote cohort.
+    /// The budgets of the local and of the remote cohort.
     budgets: [u32; 2],
     /// A thread.
     rounds: usize,
@@ -56,7 +56,7 @@ struct Work {
 
 struct Cluster {
     nodes: Vec<Node>,
-    /// By lock.
+    /// The watch of each lock.
     watched: Vec<Arc<Watch>>,
     data: Vec<AtomicU64>,
     work: Work,
@@ -182,7 +182,7 @@ impl Cluster {
         }
     }
 
-    /// When all are through.
+    /// Checks the end, when all are through.
     fn check(&self) {
         for (lock, watch) in self.watched.iter().enumerate() {
             let (data, entries) = (self.data[lock].load(SeqCst), watch.end());
@@ -225,7 +225,7 @@ impl Work {
         out
     }
 
-    /// So many schedules by chance, as many by PCT. `tight`: the other cohort waited, and was
+    /// Searches so many schedules by chance, as many by PCT. `tight`: the other cohort waited, was
     /// passed as often as may be. So the bounds that were checked mean something.
     fn search(self, tight: bool) -> Vec<Arc<Shown>> {
         let asked = |name| {

@@ -15,7 +15,7 @@ pub(crate) struct Shown {
     pub(crate) entries: AtomicU64,
     /// Most entries of a cohort while the other's first waited.
     pub(crate) bypass: [AtomicU64; 2],
-    /// Of those where the place of the other's first was handed on meanwhile.
+    /// The most of those where the place of the other's first was handed on meanwhile.
     pub(crate) bypass_of_heirs: [AtomicU64; 2],
     pub(crate) gave_up: [AtomicU64; 2],
     /// A digest of which thread entered when.
@@ -25,12 +25,12 @@ pub(crate) struct Shown {
 #[derive(Default)]
 struct State {
     holder: Option<u64>,
-    /// By cohort: descriptors in the order of their swaps, without those that are through.
+    /// Descriptors of each cohort in the order of their swaps, without those that are through.
     /// `true` marks a thread that only tries, which may have given up unseen.
     queues: [VecDeque<(u64, bool)>; 2],
     trying: Vec<u64>,
     entries: [u64; 2],
-    /// While a cohort's first waits: the other one's entries when it found it inside.
+    /// The other cohort's entries when a waiting cohort's first found it inside.
     since: [Option<u64>; 2],
     /// Since then one gave up, and another thread was behind.
     inherited: [bool; 2],
@@ -151,7 +151,7 @@ impl Watch {
         self.change(|state| state.holder = None);
     }
 
-    /// When all are through: how often they were inside.
+    /// Checks the end, when all are through: returns how often they were inside.
     pub(crate) fn end(&self) -> u64 {
         self.change(|state| {
             let left = state.queues.iter().map(VecDeque::len).sum::<usize>();

@@ -22,7 +22,7 @@ use alock::word::{Memory, Word};
 
 use crate::watch::Watch;
 
-/// Of a line's eight words these are used.
+/// The words that are used of a line's eight.
 const WORDS: u64 = 3;
 
 /// How many READs gave a word of two moments, in all schedules of this process.
@@ -35,7 +35,7 @@ pub(crate) fn roll(end: usize) -> usize {
 
 pub(crate) struct Cell {
     value: AtomicU64,
-    /// Of a tail: the watch, which is told of each thread that joins, and when the queue is empty.
+    /// The watch of a tail: it is told of each thread that joins, and when the queue is empty.
     queue: Option<(Arc<Watch>, Cohort)>,
 }
 

@@ -11,9 +11,9 @@ pub type Counts<'r> = &'r [(u64, u64)];
 /// What a run left, besides its table.
 #[derive(Clone, Debug, Default)]
 pub struct Data<'r> {
-    /// Of each point, all rounds and threads together; empty where only rows are left.
+    /// Latencies of each point, all rounds and threads together; empty where only rows are left.
     pub latencies: Vec<(Key, Counts<'r>)>,
-    /// Where it was run, to be said behind the number of nodes.
+    /// The place where it was run, to be said behind the number of nodes.
     pub place: String,
     /// Below every figure.
     pub remarks: Vec<String>,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::row::{Key, Row};
 use crate::spread::Spread;
 
-/// Of a point's rounds.
+/// The medians of a point's rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Medians {
     /// Acquisitions a second, of all nodes.
@@ -16,7 +16,7 @@ pub struct Medians {
     pub p50_ns: u64,
     /// The median of the rounds' 99th percentiles.
     pub p99_ns: u64,
-    /// Of a node.
+    /// The queue pairs of a node.
     pub queue_pairs: Spread,
     /// How many there were; 0 where the table does not say.
     pub rounds: usize,
@@ -58,7 +58,7 @@ impl Medians {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// By point.
+    /// The medians of each point.
     pub all: BTreeMap<Key, Medians>,
     /// The pair of budgets that the others are compared with, and that stands beside the
     /// baselines: the first that ran.
@@ -66,7 +66,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Of these runs, in the order in which they were.
+    /// Computes the medians of these runs, in the order in which they were.
     pub fn of<'r>(runs: impl IntoIterator<Item = &'r Row>) -> Self {
         let mut rows: BTreeMap<Key, Vec<&Row>> = BTreeMap::new();
         let mut first_budgets = None;
@@ -84,7 +84,7 @@ impl Table {
         }
     }
 
-    /// Of every lock once.
+    /// The points of every lock once.
     pub fn first(&self) -> impl Iterator<Item = (&Key, &Medians)> {
         self.all.iter().filter(|(key, _)| self.is_first(key))
     }

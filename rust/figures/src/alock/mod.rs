@@ -72,7 +72,7 @@ pub fn is_name(name: &str) -> bool {
 /// The figures of a file of rows, `raw.csv`.
 ///
 /// # Errors
-/// As [`sheet::read`].
+/// The errors of [`sheet::read`].
 pub fn of_rows(path: &Path, remarks: &[String]) -> Result<Vec<Figure>, String> {
     let rows: Vec<Row> = sheet::read(path)?;
     Ok(of(&only(remarks), &Table::of(&rows)))
@@ -81,7 +81,7 @@ pub fn of_rows(path: &Path, remarks: &[String]) -> Result<Vec<Figure>, String> {
 /// The figure of a file of medians, `budgets.csv`.
 ///
 /// # Errors
-/// As [`sheet::read`].
+/// The errors of [`sheet::read`].
 pub fn of_budgets(path: &Path, remarks: &[String]) -> Result<Vec<Figure>, String> {
     let rows: Vec<row::Budgets> = sheet::read(path)?;
     let median = |it: &row::Budgets| Medians {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! From a run's medians to each figure's series.
+//! The way from a run's medians to each figure's series.
 
 use std::collections::BTreeMap;
 
@@ -214,7 +214,7 @@ impl Of<'_> {
         }
     }
 
-    /// Where only rows are left, of latencies their two percentiles.
+    /// The two percentiles of latencies, where only rows are left.
     pub(super) fn percentiles(&self) -> Figure {
         let (columns, panels) = self.grid(|locks, locality| {
             let here = self.here();
@@ -250,7 +250,7 @@ impl Of<'_> {
         }
     }
 
-    /// Of every lock once, with so many threads.
+    /// The latencies of every lock once, with so many threads.
     fn latencies(&self, threads: u16) -> impl Iterator<Item = (&Key, &[(u64, u64)])> {
         let all = self.data.latencies.iter().filter(move |(key, _)| {
             self.table.is_first(key) && (key.nodes, key.threads) == (self.nodes, threads)
@@ -319,7 +319,7 @@ pub(super) fn queue_pairs(data: &Data<'_>, table: &Table, all_nodes: &[u16]) -> 
     }
 }
 
-/// Where it was run, what is drawn, what else is to be known.
+/// The lines on where it was run, what is drawn, what else is to be known.
 fn small_print(data: &Data<'_>, nodes: &str, what: &str) -> Vec<String> {
     let mut lines = vec![format!("{nodes}{}; {what}", data.place)];
     lines.extend(data.remarks.iter().cloned());

@@ -24,7 +24,7 @@ pub enum Lock {
 }
 
 impl Lock {
-    /// As it is called in options and tables.
+    /// The name in options and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Alock => "alock",
@@ -43,19 +43,19 @@ impl Lock {
 /// A point and a lock, in the order of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
-    /// Of the cluster.
+    /// The nodes of the cluster.
     pub nodes: u16,
-    /// Of a node.
+    /// The threads of a node.
     pub threads: u16,
-    /// Of all nodes.
+    /// The locks of all nodes.
     pub locks: u32,
-    /// How much of the operations are on the own node's locks, in percent.
+    /// The share of operations on the own node's locks, in percent.
     pub locality: u8,
-    /// Which is measured.
+    /// The lock that is measured.
     pub lock: Lock,
-    /// Of a lock that has some.
+    /// The local budget of a lock that has some.
     pub local_budget: Option<u32>,
-    /// Likewise.
+    /// The remote budget, likewise.
     pub remote_budget: Option<u32>,
 }
 
@@ -85,7 +85,7 @@ pub struct Row {
     pub p50_ns: u64,
     pub p99_ns: u64,
     pub work_requests: u64,
-    /// Of all nodes.
+    /// The queue pairs of all nodes.
     pub queue_pairs: u64,
     pub least_of_a_thread: u64,
     pub most_of_a_thread: u64,
@@ -97,7 +97,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Where it stands in the tables.
+    /// The key of the row in the tables.
     pub fn key(&self) -> Key {
         Key {
             nodes: self.nodes,

@@ -78,7 +78,7 @@ macro_rules! in_world {
 in_world!(spin);
 in_world!(block);
 
-/// In the world that blocks alone: where two threads spin on one word, loom's
+/// The world is the one that blocks. Where two threads spin on one word, loom's
 /// search does not end.
 #[test]
 fn ticket_three_given() {

@@ -176,7 +176,7 @@ impl Asked {
 }
 
 proptest! {
-    /// In whatever order, and after whatever other words. Blanks may be many.
+    /// Words may come in any order, and after any other words. Blanks may be many.
     #[test]
     fn a_plan_is_what_was_asked_for(
         before in asked(),

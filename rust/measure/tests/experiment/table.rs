@@ -114,7 +114,7 @@ proptest! {
         prop_assert_eq!(seen, due);
     }
 
-    /// Of each row that has no room nothing is said; the others stay.
+    /// A row that has no room is left out; the others stay.
     #[test]
     fn a_row_without_room_is_left_out(runs in vec(outcome(0..2), 0..14), room in 0usize..7) {
         let plan = plan(&["twa", "ticket"], &[1, 2, 3]);

@@ -4,7 +4,7 @@
 //! does. They are the protocol's own, on the processor's words, under `--cfg
 //! rlock_replaced`.
 //!
-//! For tests alone. No handler can lead a thread out of these. A thread in one is
+//! The sections are for tests alone. No handler can lead a thread out of these. A thread in one is
 //! cancelled when it has left it.
 
 use core::cell::Cell;

@@ -109,7 +109,7 @@ fn files_of_the_dead() {
     });
 }
 
-/// Those that are not `others`.
+/// The descriptors of rlock: those that are not `others`.
 fn numbers_of_rlock(others: &[std::fs::File]) -> Vec<RawFd> {
     let mut numbers = numbers_of_tasks();
     numbers.retain(|number| others.iter().all(|other| other.as_raw_fd() != *number));

@@ -93,7 +93,7 @@ fn a_child(make: fn() -> i64) {
     assert_eq!((mine.load(), other.load()), (1, 1));
 }
 
-/// As `a_child`, of the thread that registered last: it is not in the child either.
+/// Checks `a_child` for the thread that registered last: it is not in the child either.
 fn a_child_without_the_last(make: fn() -> i64) {
     let lock = Lock::new(Slot::new(0));
     let (tell, told) = mpsc::channel();

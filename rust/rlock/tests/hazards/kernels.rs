@@ -31,7 +31,7 @@ fn change(line: &mut [u8], length: usize, number: usize, value: &str) -> usize {
     changed.len()
 }
 
-/// As gVisor does.
+/// A kernel that answers as gVisor does.
 #[derive(Debug)]
 struct AlwaysCpu0;
 
@@ -235,7 +235,7 @@ fn a_real_time_signal_is_refused() {
     });
 }
 
-/// Of all CPUs this process may be bound to CPU 0 alone, and all that is said is 0.
+/// A kernel where a process may be bound to CPU 0 alone, and all that is said is 0.
 #[derive(Debug)]
 struct OneCpu;
 

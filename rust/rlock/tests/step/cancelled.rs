@@ -29,7 +29,7 @@ struct Meeting {
 enum Rest {
     Runs,
     Sleeps,
-    /// So that no signal wakes it: it waits for a child that shares its memory.
+    /// The victim sleeps so that no signal wakes it: it waits for a child that shares its memory.
     SleepsDeeply,
 }
 
@@ -110,7 +110,7 @@ impl Stepper for Interrupt<'_> {
     }
 }
 
-/// Under which circumstances.
+/// The circumstances of a cancellation.
 #[derive(Clone, Copy, Debug)]
 struct Scene {
     /// The handler that stands on the section has the signal blocked.

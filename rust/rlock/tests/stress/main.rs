@@ -109,7 +109,7 @@ fn live(seed: u64, lock: &Lock<Slot>, most: u64, until: Instant, totals: &Totals
     totals.busy.fetch_add(busy, Ordering::Relaxed);
 }
 
-/// So many threads on so many CPUs.
+/// Runs so many threads on so many CPUs.
 fn run(threads: usize, on: usize, each: impl Fn(u64, &Lock<Slot>, Instant, &Totals) + Sync) {
     let lock = Lock::new(Slot::new(0));
     let totals = Totals::default();

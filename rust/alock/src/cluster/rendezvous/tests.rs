@@ -7,7 +7,7 @@ mod limits;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where it runs out in a test: as short as what is to come before on a busy machine allows.
+/// The patience that runs out in a test: as short as what comes before on a busy machine allows.
 const BRIEF: Duration = Duration::from_secs(5);
 
 fn free_address() -> String {

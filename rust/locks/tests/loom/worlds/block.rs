@@ -46,7 +46,7 @@ impl Cell {
         f(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// To be called after a write of `value`, before anything else.
+    /// Wakes the waiting threads; to be called right after a write of `value`.
     fn written(&self, value: u32) {
         // INVARIANT: an unpark is no scheduling point, nor was anything since
         // the write.

@@ -204,7 +204,7 @@ fn an_address_is_free_again_when_all_have_left() {
     }
 }
 
-/// Until it is hung up on.
+/// Waits until it is hung up on.
 fn hung_up(stream: &mut TcpStream) -> bool {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     match stream.read(&mut [0; 1]) {
