@@ -408,9 +408,9 @@ impl Verbs for Card {
         at.node() == self.node
     }
 
-    async fn wait(&self, looked: Polled, turn: u32) -> Result<(), Lost> {
+    async fn wait(&self, polled: Polled, turn: u32) -> Result<(), Lost> {
         let glance = self.looked.take();
-        match looked {
+        match polled {
             Polled::Own => wait(&self.cluster, glance, turn, 100).await,
             Polled::Tail => check(&self.cluster),
             Polled::Lock => {

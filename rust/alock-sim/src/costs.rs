@@ -62,7 +62,7 @@ macro_rules! costs {
             /// before [`Costs::placement`]. Firmware can force this, as relaxed ordering.
             pub relaxed: bool,
             /// Whether a waiting CPU sees each change of its own node's memory at once, as a
-            /// spinning CPU does. Else it looks again after a while that grows.
+            /// spinning CPU does. Else it polls again after a while that grows.
             pub spins: bool,
         }
 

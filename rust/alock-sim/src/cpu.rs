@@ -200,7 +200,7 @@ pub(crate) async fn wait(
         return Ok(());
     }
     let Some(Glance { word, version }) = looked else {
-        // A verb was the look: the next one at once.
+        // A verb was the poll: the next one at once.
         state.clock.sleep(1).await;
         return Ok(());
     };

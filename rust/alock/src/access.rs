@@ -99,11 +99,11 @@ pub trait Access {
         mine: u64,
     ) -> impl Future<Output = Result<u64, Self::Fault>>;
 
-    /// Makes the own cohort the victim, and *then* looks, with a full barrier in between. Without
+    /// Makes the own cohort the victim, and *then* polls, with a full barrier in between. Without
     /// it stores are buffered, and Peterson's lock is wrong.
     fn yield_and_look(&self, lock: LockPtr) -> impl Future<Output = Result<Seen, Self::Fault>>;
 
-    /// Looks once more. Acquire: what the other cohort did before it left, or before it
+    /// Polls once more. Acquire: what the other cohort did before it left, or before it
     /// became the victim, is seen after.
     fn look(&self, lock: LockPtr) -> impl Future<Output = Result<Seen, Self::Fault>>;
 
@@ -151,10 +151,10 @@ pub trait Access {
         Ok(!null)
     }
 
-    /// Lets time pass after the look number `turn` (from 0) that found nothing. An error when
+    /// Lets time pass after the poll number `turn` (from 0) that found nothing. An error when
     /// there is nothing to wait for any more: a node is gone. The lock waits here and nowhere
     /// else.
     ///
-    /// A bounded time: with verbs, after a look at the lock, what [`crate::pace`] says.
-    fn wait(&self, looked: Polled, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
+    /// A bounded time: with verbs, after a poll of the lock, what [`crate::pace`] says.
+    fn wait(&self, polled: Polled, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
 }

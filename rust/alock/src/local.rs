@@ -20,11 +20,11 @@ pub struct Gone;
 /// | `prepare`: relaxed | nothing: the `swap` or `swap_if_null` after it releases it |
 /// | `swap`, `swap_if_null`: release | the successor's `swap`: its link comes after the null that `prepare` stored |
 /// | `swap`: acquire | the predecessor's `swap`. (Where the barrier after it is a fence, that would do) |
-/// | `clear`: release | the other cohort's look at this tail; a thread that finds null, by the barrier before its look |
+/// | `clear`: release | the other cohort's poll of this tail; a thread that finds null, by the barrier before its poll |
 /// | `clear`, `swap_if_null`: no acquire | `clear` finds what this thread stored itself; what was done before the null that `swap_if_null` finds is acquired by the barriers behind it, before anything is entered |
-/// | full barrier between the swap and `victim`'s store | the other side's between its write of `victim` and its look: if its write came later, its look finds the tail. (A release store does not do, for the other side's later write reads nothing. On hardware where stores become visible to all at once it would; x86 pays nothing here) |
-/// | full barrier between `victim`'s store and the look | the other side's between its swap and its write of `victim`: a compare-and-swap that is complete before the write is posted |
-/// | look at the remote tail and at `victim`: acquire | the other cohort's last verb under the lock, complete before it cleared its tail or made itself the victim |
+/// | full barrier between the swap and `victim`'s store | the other side's between its write of `victim` and its poll: if its write came later, its poll finds the tail. (A release store does not do, for the other side's later write reads nothing. On hardware where stores become visible to all at once it would; x86 pays nothing here) |
+/// | full barrier between `victim`'s store and the poll | the other side's between its swap and its write of `victim`: a compare-and-swap that is complete before the write is posted |
+/// | poll of the remote tail and of `victim`: acquire | the other cohort's last verb under the lock, complete before it cleared its tail or made itself the victim |
 /// | `tell`: release ([`Memory::tell`]) | `own`: acquire ([`Memory::own`]) |
 ///
 /// # Examples

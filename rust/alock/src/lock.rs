@@ -74,7 +74,7 @@ impl Held {
 /// fault: memory was overwritten.
 ///
 /// `goes_on` is asked where the wait can be given up. The first of the queue asks it between its
-/// looks, while the other cohort has the lock. A remote thread polls as rarely as [`crate::pace`]
+/// polls, while the other cohort has the lock. A remote thread polls as rarely as [`crate::pace`]
 /// says. `None` if it said no. The lock is not held then, and the thread behind is first in its
 /// place. Behind a predecessor nothing can be given up.
 ///

@@ -4,11 +4,11 @@
 //! tails are its flags, which the queue sets and clears.
 //!
 //! Peterson's lock knows two processes, and here they are the two cohorts. A cohort takes three
-//! steps: its flag (the tail) is set; it yields (`victim`); it looks until it may enter. The
+//! steps: its flag (the tail) is set; it yields (`victim`); it polls until it may enter. The
 //! cohort's leader takes them. A leader that withdraws has taken the first two, and hands on its
 //! [`Place`]. The next one of the queue goes on with the third.
 //!
-//! | what the successor's look needs | why it holds |
+//! | what the successor's poll needs | why it holds |
 //! |---|---|
 //! | the tail was never null since the cohort yielded | the leader that yielded is in the queue until it hands over. The queue's end never becomes null while a thread is behind that leader |
 //! | `victim` names this cohort, or the other one yielded later | each cohort writes its own name alone |
@@ -18,7 +18,7 @@
 //! not matter how many leaders withdraw meanwhile. A successor that yielded again would give the
 //! other cohort a whole budget anew.
 //!
-//! A leader withdraws only after a look that did not let it in. Leaders that withdrew unseen could
+//! A leader withdraws only after a poll that did not let it in. Leaders that withdrew unseen could
 //! hand on for ever a place that lets them in. The other cohort would wait for ever.
 
 use crate::access::{Access, Polled};
@@ -46,7 +46,7 @@ pub(crate) enum Outcome {
 }
 
 /// Enters, or enters again, the paper's `pReacquire`. Yields to the other cohort unless `place`
-/// says that this was done. Looks until the other cohort lets it in. To be called by the first of
+/// says that this was done. Polls until the other cohort lets it in. To be called by the first of
 /// the queue; the tail stays set all the time.
 ///
 /// While it waits, the other cohort enters as often as its budget allows, and no more. The time of

@@ -182,7 +182,7 @@ impl LockPtr {
 /// |---|---|
 /// | 1 to the cohort's budget less 1 | the lock, and as many entries of the cohort, this one included |
 /// | 0 | the lock, and that the other cohort's turn has come: yield first |
-/// | [`Descriptor::PLACE`] | not the lock, but the place of a leader that withdrew: only look |
+/// | [`Descriptor::PLACE`] | not the lock, but the place of a leader that withdrew: only poll |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Descriptor(pub Ptr);
 

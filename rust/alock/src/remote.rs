@@ -166,9 +166,9 @@ pub trait Verbs {
     /// Whether a word is in the memory of the thread's own node.
     fn is_own(&self, at: WordPtr) -> bool;
 
-    /// See [`Access::wait`]. After a look at the lock, which is a verb, it backs off as
-    /// [`crate::pace`] says. After a look at its own memory it does not.
-    fn wait(&self, looked: Polled, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
+    /// See [`Access::wait`]. After a poll of the lock, which is a verb, it backs off as
+    /// [`crate::pace`] says. After a poll of its own memory it does not.
+    fn wait(&self, polled: Polled, turn: u32) -> impl Future<Output = Result<(), Self::Fault>>;
 }
 
 /// The access of threads to locks of other nodes.
@@ -185,9 +185,9 @@ pub trait Verbs {
 /// | a completion is polled | the provider's barrier after it found one (`udma_from_device_barrier`): loads after it see what the card stored before |
 /// | `own`: acquire | the card's write of that word, over PCIe (on rxe the kernel's store), or another thread's `tell` by CPU: what is posted or loaded afterwards comes after. The write is one word and says all: no order between two writes to this memory is relied on |
 /// | `tell` to the own node: release | `own`: acquire |
-/// | `clear`, by the queue pair of the section's writes: they are in the memory when its compare-and-swap reads | the look that finds null: a verb's, or a local leader's (acquire). A card's accesses do not pass its earlier writes over PCIe: the memory is registered without relaxed ordering |
+/// | `clear`, by the queue pair of the section's writes: they are in the memory when its compare-and-swap reads | the poll that finds null: a verb's, or a local leader's (acquire). A card's accesses do not pass its earlier writes over PCIe: the memory is registered without relaxed ordering |
 /// | a failed `clear` flushes the section's writes, before the `tell` that hands over | the successor's `own`: acquire, and then its reads by another queue pair, or its CPU's. The write of the last store is complete and need not be in the memory; without this verb the successor may read what was there before |
-/// | `victim`'s write by the same queue pair, after that `clear` | the local leader's look at `victim`: acquire |
+/// | `victim`'s write by the same queue pair, after that `clear` | the local leader's poll of `victim`: acquire |
 ///
 /// # Examples
 /// A thread takes a lock of another node and leaves it. [`Verbs`] has a card for it.
@@ -290,7 +290,7 @@ impl<V: Verbs> Access for Remote<'_, V> {
         self.verbs.overwritten()
     }
 
-    async fn wait(&self, looked: Polled, turn: u32) -> Result<(), V::Fault> {
-        self.verbs.wait(looked, turn).await
+    async fn wait(&self, polled: Polled, turn: u32) -> Result<(), V::Fault> {
+        self.verbs.wait(polled, turn).await
     }
 }

@@ -117,7 +117,7 @@ pub trait Memory {
     /// is told.
     fn overwritten(&self) {}
 
-    /// Lets time pass after the look number `turn` (from 0) that found nothing. False when
+    /// Lets time pass after the poll number `turn` (from 0) that found nothing. False when
     /// there is nothing to wait for any more.
     fn pause(&self, turn: u32) -> bool;
 

@@ -42,7 +42,7 @@
 #define LOCAL 0
 #define REMOTE 1
 #define WAITS 255 /* a budget of -1: nobody has handed over yet */
-#define PLACE 254 /* handed on by a leader who withdrew, without the lock: the cohort has yielded, only look */
+#define PLACE 254 /* handed on by a leader who withdrew, without the lock: the cohort has yielded, only poll */
 
 /* The lock. A tail is a thread's number, from 1 (the local ones first), or 0 for null. */
 byte tail[2];
@@ -135,7 +135,7 @@ ltl enters { [] (phase[WATCH] == FROM -> <> (phase[WATCH] == IN)) }
 /* One that is no try waits for good, so that a leader who is never let in shows as a deadlock. */
 #ifdef TRY
 #define MAYBE_TRY if :: MAY_TRY -> trying = true :: true fi
-/* Only after a look that does not let it in: one that could enter and withdraws lets nobody else in. */
+/* Only after a poll that does not let it in: one that could enter and withdraws lets nobody else in. */
 #define OR_WITHDRAW(mine, blocked) \
 	:: trying && (blocked) -> d_step { trying = false; withdrawn = true; WITHDRAWS(mine) }; break
 /* Who was handed a place does not yield once more. */

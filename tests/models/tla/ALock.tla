@@ -12,7 +12,7 @@
   Steps. What a CPU does is atomic. A remote CAS is a read and, where it
   succeeds, a later write, and CPU accesses fall between (the paper's
   Table 1); other remote CASes do not: one that starts makes an earlier one
-  write first. A leader's look at the other tail and at victim is one step:
+  write first. A leader's poll of the other tail and of victim is one step:
   it goes in as soon as one of the two says so, and whether it saw the other
   one before or after changes nothing.
 

@@ -13,9 +13,9 @@ pub(crate) trait Observer {
     fn cleared(&self, _emptied: bool) {}
     /// The cohort made itself the victim.
     fn yields(&self) {}
-    /// The lock was looked at, also where the cohort yielded before.
-    fn looks(&self) {}
-    /// It waits after a look that found nothing.
+    /// The lock was polled, also where the cohort yielded before.
+    fn polls(&self) {}
+    /// It waits after a poll that found nothing.
     fn waits(&self) {}
 }
 
@@ -47,12 +47,12 @@ impl<A: Access, O: Observer> Access for Observed<'_, A, O> {
 
     async fn yield_and_look(&self, lock: LockPtr) -> Result<Seen, A::Fault> {
         self.by.yields();
-        self.by.looks();
+        self.by.polls();
         self.access.yield_and_look(lock).await
     }
 
     async fn look(&self, lock: LockPtr) -> Result<Seen, A::Fault> {
-        self.by.looks();
+        self.by.polls();
         self.access.look(lock).await
     }
 
@@ -76,10 +76,10 @@ impl<A: Access, O: Observer> Access for Observed<'_, A, O> {
         self.access.overwritten()
     }
 
-    async fn wait(&self, looked: Polled, turn: u32) -> Result<(), A::Fault> {
-        if looked == Polled::Lock {
+    async fn wait(&self, polled: Polled, turn: u32) -> Result<(), A::Fault> {
+        if polled == Polled::Lock {
             self.by.waits();
         }
-        self.access.wait(looked, turn).await
+        self.access.wait(polled, turn).await
     }
 }

@@ -45,7 +45,7 @@ struct Got {
     handed_on: u64,
     victim: u64,
     yields: u32,
-    looks: u32,
+    polls: u32,
     waits: u32,
 }
 
@@ -53,7 +53,7 @@ struct Got {
 struct Counts {
     entered: Cell<bool>,
     yields: Cell<u32>,
-    looks: Cell<u32>,
+    polls: Cell<u32>,
     waits: Cell<u32>,
 }
 
@@ -61,8 +61,8 @@ impl Observer for Counts {
     fn yields(&self) {
         self.yields.set(self.yields.get() + 1);
     }
-    fn looks(&self) {
-        self.looks.set(self.looks.get() + 1);
+    fn polls(&self) {
+        self.polls.set(self.polls.get() + 1);
     }
     fn waits(&self) {
         self.waits.set(self.waits.get() + 1);
@@ -158,7 +158,7 @@ impl Given {
             handed_on: cluster.peek(behind.budget()),
             victim: cluster.peek(lock().victim()),
             yields: counts.yields.get(),
-            looks: counts.looks.get(),
+            polls: counts.polls.get(),
             waits: counts.waits.get(),
         }
     }
@@ -216,7 +216,7 @@ fn who_withdraws_hands_on_its_place() {
                 handed_on: Descriptor::PLACE,
                 victim: cohort as u64,
                 yields,
-                looks: 1,
+                polls: 1,
                 waits: 0,
             };
             assert_eq!(got, expected, "{cohort:?}, {handed:?}");
@@ -225,7 +225,7 @@ fn who_withdraws_hands_on_its_place() {
 }
 
 /// A thread that was handed a place enters as soon as the other cohort has yielded, and not before.
-/// The leader of a queue yields before it looks.
+/// The leader of a queue yields before it polls.
 #[test]
 fn a_place_is_as_good_as_having_yielded() {
     for cohort in COHORTS {
@@ -248,9 +248,9 @@ fn a_place_is_as_good_as_having_yielded() {
     }
 }
 
-/// A try looks once, and does not wait.
+/// A try polls once, and does not wait.
 #[test]
-fn a_try_looks_once() {
+fn a_try_polls_once() {
     for cohort in COHORTS {
         for other in [false, true] {
             let got = Given {
@@ -260,7 +260,7 @@ fn a_try_looks_once() {
             }
             .run();
             assert_eq!(
-                (got.entered, got.looks, got.waits),
+                (got.entered, got.polls, got.waits),
                 (!other, 1, 0),
                 "{cohort:?}, {got:?}"
             );

@@ -30,7 +30,7 @@ fn line(node: NodeId, number: u64) -> Ptr {
 #[derive(Default)]
 struct Seen {
     round_trip: Cell<Nanos>,
-    /// The remote leader's first look, and the work requests of all cards until then.
+    /// The remote leader's first poll, and the work requests of all cards until then.
     began: Cell<Option<(Nanos, u64)>>,
     /// The release, and the work requests until then.
     released: Cell<(Nanos, u64)>,
@@ -118,10 +118,10 @@ fn long_section(hold: Nanos, followers: u64) -> Rc<World> {
     world
 }
 
-/// Mistake 11. A leader's looks go over the wire, so they become rare. A thread behind
+/// Mistake 11. A leader's polls go over the wire, so they become rare. A thread behind
 /// it waits in its own memory, at no verb at all.
 #[test]
-fn a_waiting_leader_looks_seldom() {
+fn a_waiting_leader_polls_seldom() {
     for (hold, followers) in [
         (100_000, 0),
         (1_000_000, 0),
@@ -132,21 +132,21 @@ fn a_waiting_leader_looks_seldom() {
         let seen = &world.seen;
         let ((from, before), (until, after)) = (seen.began.get().unwrap(), seen.released.get());
         // Each follower swaps its descriptor into the queue (two verbs: its guess was wrong).
-        let looks = after - before - 2 * followers;
+        let polls = after - before - 2 * followers;
         let rarest = (until - from) / (u64::from(POLL_EVERY) * seen.round_trip.get());
         assert!(
-            looks >= rarest,
-            "{looks} looks in {hold} ns: no look in time"
+            polls >= rarest,
+            "{polls} polls in {hold} ns: no poll in time"
         );
         // Three before they are that rare, and one for the remainder.
         assert!(
-            looks <= rarest + 4,
-            "{looks} looks in {hold} ns, not {rarest}"
+            polls <= rarest + 4,
+            "{polls} polls in {hold} ns, not {rarest}"
         );
     }
 }
 
-/// What the back-off may cost: one interval, and the look that ends it.
+/// What the back-off may cost: one interval, and the poll that ends it.
 #[test]
 fn a_leader_finds_a_free_lock_soon() {
     let mut longest = 0;
@@ -166,7 +166,7 @@ fn a_leader_finds_a_free_lock_soon() {
     );
 }
 
-/// The back-off at most doubles a wait, but for a few round trips that looks themselves
+/// The back-off at most doubles a wait, but for a few round trips that polls themselves
 /// take.
 #[test]
 fn a_short_wait_is_not_made_long() {

@@ -39,9 +39,9 @@ pub(crate) struct Wire {
     asked: RefCell<Vec<LockPtr>>,
     /// Whether it has ever asked for one.
     has_asked: Cell<bool>,
-    /// How often it looks for a completion before other threads are to run.
+    /// How often it polls for a completion before other threads are to run.
     polls: Polls,
-    /// How often it looks at a lock that the other cohort has.
+    /// How often it polls a lock that the other cohort has.
     pace: Pace,
     /// Dropped last: the queue pairs end before the node's memory does.
     pub(crate) table: Arc<Table>,
@@ -227,7 +227,7 @@ impl Wire {
 }
 
 impl Posted<'_> {
-    /// One look. A lost node does not matter here. A verb to a node that is there may complete
+    /// One poll. A lost node does not matter here. A verb to a node that is there may complete
     /// all the same. To give it up would leave open whether it did. The device's timeout and
     /// retries bound it (`Settings::nic`).
     fn poll(&mut self) -> Poll<Result<Completion, Error>> {
@@ -295,7 +295,7 @@ impl Verbs for Wire {
         let requests = [write, self.look(lock)];
         let began = Instant::now();
         let words = Self::words(&self.verb(lock.0.node().0, &requests).await?);
-        // Also a look, and `Thread::post` waits for it: a caller that checks seldom then knows
+        // Also a poll, and `Thread::post` waits for it: a caller that checks seldom then knows
         // how long one takes all the same.
         self.pace.took(began.elapsed().as_nanos() as u64);
         Ok(words)
@@ -325,8 +325,8 @@ impl Verbs for Wire {
         at.node().0 == self.table.rendezvous.rank()
     }
 
-    async fn wait(&self, looked: Polled, turn: u32) -> Result<(), Error> {
-        let until = match (looked, self.pace.pause(turn)) {
+    async fn wait(&self, polled: Polled, turn: u32) -> Result<(), Error> {
+        let until = match (polled, self.pace.pause(turn)) {
             // Not in the queue yet, where `Thread::post` promises to be when it returns; and the
             // compare-and-swap gave others their chance.
             (Polled::Tail, _) => return self.table.rendezvous.health.check(),

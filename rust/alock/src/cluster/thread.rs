@@ -134,7 +134,7 @@ impl Thread {
     /// there, or what was wrong. Between two checks nothing happens but what others do.
     ///
     /// It waits for its own verbs and for no other thread. Locally it returns at once. Remotely it
-    /// returns after two round trips. In them it joins the queue, and looks at the lock or tells
+    /// returns after two round trips. In them it joins the queue, and polls the lock or tells
     /// its predecessor. Each time that another remote thread comes first costs one more.
     pub fn post(&self, key: u64) -> Request<'_> {
         let mut future = Box::pin(self.acquire(key, Patience::Forever));

@@ -140,14 +140,14 @@ impl<W: Word> Verbs for LoomCard<'_, W> {
     fn is_own(&self, _: WordPtr) -> bool {
         true
     }
-    async fn wait(&self, looked: Polled, turn: u32) -> Result<(), Gone> {
-        // A verb was the look; as `cluster`'s it goes on at once. To yield here would let the
+    async fn wait(&self, polled: Polled, turn: u32) -> Result<(), Gone> {
+        // A verb was the poll; as `cluster`'s it goes on at once. To yield here would let the
         // others through first, and hide what two may do at a time.
-        if looked == Polled::Tail {
+        if polled == Polled::Tail {
             return Ok(());
         }
         // A poll, which may be another one's, ends here.
-        Local::new(self.0).wait(looked, turn).await
+        Local::new(self.0).wait(polled, turn).await
     }
 }
 
@@ -289,8 +289,8 @@ fn model_two_remotes() {
 type Waiting = std::pin::Pin<Box<dyn Future<Output = Result<bool, Gone>>>>;
 
 /// One acquisition as a future of its own, which can go from thread to thread. Whether it entered:
-/// it gives up after so many looks that did not let it in.
-fn waiting(shared: &Arc<Shared<Portable>>, remote: bool, mine: u64, looks: u32) -> Waiting {
+/// it gives up after so many polls that did not let it in.
+fn waiting(shared: &Arc<Shared<Portable>>, remote: bool, mine: u64, polls: u32) -> Waiting {
     let shared = shared.clone();
     let (mine, budget) = (Descriptor(line(mine)), NonZeroU32::MIN);
     async fn turn<A: Access<Fault = Gone>>(
@@ -298,11 +298,11 @@ fn waiting(shared: &Arc<Shared<Portable>>, remote: bool, mine: u64, looks: u32) 
         access: &A,
         mine: Descriptor,
         budget: NonZeroU32,
-        mut looks: u32,
+        mut polls: u32,
     ) -> Result<bool, Gone> {
         let mut goes_on = || {
-            looks = looks.saturating_sub(1);
-            looks > 0
+            polls = polls.saturating_sub(1);
+            polls > 0
         };
         let Some(held) = acquire(access, LOCK, mine, budget, &mut goes_on).await? else {
             return Ok(false);
@@ -314,9 +314,9 @@ fn waiting(shared: &Arc<Shared<Portable>>, remote: bool, mine: u64, looks: u32) 
     Box::pin(async move {
         if remote {
             let access = LoomCard(&shared);
-            turn(&shared, &Remote::new(&access), mine, budget, looks).await
+            turn(&shared, &Remote::new(&access), mine, budget, polls).await
         } else {
-            turn(&shared, &Local::new(&*shared), mine, budget, looks).await
+            turn(&shared, &Local::new(&*shared), mine, budget, polls).await
         }
     })
 }
@@ -371,8 +371,8 @@ fn search_handover(remote: bool, waits: bool) {
 }
 
 /// The first holds the lock. Of the other cohort the second waits, and the third behind it. The
-/// second gives up at its next look that does not let it in. The third then has its place. It
-/// looks without having yielded, and without a barrier of its own.
+/// second gives up at its next poll that does not let it in. The third then has its place. It
+/// polls without having yielded, and without a barrier of its own.
 fn search_place(remote: bool) {
     explore("a place is handed on", Some(3), move || {
         let shared = Arc::new(Shared::<Portable>::new(3, true));
@@ -387,8 +387,8 @@ fn search_place(remote: bool) {
             }
         });
         let held = held.unwrap().unwrap();
-        let comes = |mine, looks| {
-            let mut turn = waiting(&shared, remote, mine, looks);
+        let comes = |mine, polls| {
+            let mut turn = waiting(&shared, remote, mine, polls);
             let mut context = Context::from_waker(Waker::noop());
             assert!(turn.as_mut().poll(&mut context).is_pending());
             let turn = Sent(turn);

@@ -35,7 +35,7 @@ use world::{roll, Node, Side, TORN};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     Patiently,
-    /// Every other time it tries, or gives up after some looks.
+    /// Every other time it tries, or gives up after some polls.
     Impatiently,
     /// Two at once, the lower one first.
     Both,
@@ -112,14 +112,14 @@ impl Cluster {
             watch.tried(A::COHORT, who, held.is_some());
             held
         } else {
-            let mut looks = roll(3);
+            let mut polls = roll(3);
             acquire(access, ptr, mine, budget, &mut || {
                 watch.waits(A::COHORT);
-                if impatient && looks == 0 {
+                if impatient && polls == 0 {
                     watch.gives_up(A::COHORT, who);
                     return false;
                 }
-                looks = looks.saturating_sub(1);
+                polls = polls.saturating_sub(1);
                 true
             })
             .await?

@@ -191,9 +191,9 @@ impl Verbs for Side<'_> {
     fn is_own(&self, at: WordPtr) -> bool {
         at.node() == self.node
     }
-    async fn wait(&self, looked: Polled, turn: u32) -> Result<(), Gone> {
-        // A verb was the look; as `cluster`'s it goes on at once.
-        if looked != Polled::Tail {
+    async fn wait(&self, polled: Polled, turn: u32) -> Result<(), Gone> {
+        // A verb was the poll; as `cluster`'s it goes on at once.
+        if polled != Polled::Tail {
             self.pause(turn);
         }
         Ok(())
