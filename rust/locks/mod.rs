@@ -31,6 +31,14 @@
 //! | 4 | `unlock`: increment of the slot | `wait_long_term`: each load of the slot | message passing: the notified waiter sees the grant stored before | `slot-inc-relaxed`, `slot-load-relaxed` |
 //! | 5 | `hand_over` | `queue_length`: load of `grant` before the load of `ticket` | the difference is never negative | `queue-length-relaxed`, `queue-length-ticket-first` |
 //!
+//! In row 4 a waiter may read another lock's later increment of the same slot. The grant is seen
+//! with that one too, because every write of a slot is a RMW:
+//!
+//! - C11, 5.1.2.4: RMWs continue the release sequence that our increment heads, whatever thread
+//!   runs them. An acquire that reads one of them synchronises with our increment.
+//! - The kernel's model: `rmw-sequence` in `linux-kernel.cat` continues `cumul-fence` likewise.
+//!   Arm's model has a RMW's read and write in `aob`.
+//!
 //! The exception: the load of the slot that waits is an acquire, although
 //! relaxed would do. The reason: [`Word`] has only one waiting method. The turn
 //! that follows loads the slot again, with acquire, before it looks at `grant`.
@@ -48,8 +56,8 @@
 //! Program order matters in two more places. A waiter reads the slot before it
 //! reads `grant` again. An owner stores `grant` before it increments the slot.
 //! Either swap loses a wake-up (`grant-before-slot`, `notify-before-grant`).
-//! The increment is a RMW because other locks' notifications hit the slot too
-//! (`slot-inc-not-atomic`).
+//! The increment is a RMW because other locks' notifications hit the slot too. With a load and a
+//! store one would be lost (`slot-inc-not-atomic`), and the release sequence would end.
 //!
 //! # Examples
 //!

@@ -36,6 +36,10 @@ pub trait Word {
     fn fetch_inc_relaxed(&self) -> u32;
 
     /// Adds one in one atomic step. What precedes stays before it.
+    ///
+    /// The step must be a RMW, not a load and a store, for two reasons. No increment may be lost.
+    /// And an acquire that reads a later thread's increment must see what preceded this one. Only
+    /// RMWs continue a release sequence: C11's 5.1.2.4, and `rmw-sequence` of the kernel's model.
     fn inc_release(&self);
 
     /// Writes `new` if the value is `old`, in one atomic step, and says whether
