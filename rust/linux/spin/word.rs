@@ -7,8 +7,15 @@ use crate::locks::{self, Twa, WAIT_ARRAY_SLOTS};
 pub use self::imp::Word;
 
 /// Where `CONFIG_RUST_INLINE_HELPERS` is on, `kernel::sync::atomic` compiles to
-/// the instructions themselves.
-#[cfg(any(CONFIG_RUST_INLINE_HELPERS, not(CONFIG_X86_64)))]
+/// the instructions themselves. Kernels with KASAN, KCSAN or KMSAN take it also where that is off.
+/// Those sanitizers see the C helpers' accesses, and see no access of the assembly below.
+#[cfg(any(
+    CONFIG_RUST_INLINE_HELPERS,
+    CONFIG_KASAN,
+    CONFIG_KCSAN,
+    CONFIG_KMSAN,
+    not(CONFIG_X86_64)
+))]
 mod imp {
     use super::locks;
     use kernel::{
@@ -72,7 +79,7 @@ mod imp {
 }
 
 /// Where it is off, `kernel::sync::atomic` and `cpu_relax()` call a C function
-/// for every access. On x86-64 the same instructions are written here.
+/// for every access. On x86-64 without a sanitizer the same instructions are written here.
 ///
 /// | here | the kernel's | what the kernel makes of it on x86-64 |
 /// |---|---|---|
@@ -87,7 +94,13 @@ mod imp {
 /// earlier load. So acquire and release need no instruction, only that the compiler keeps the
 /// order. Every block below is a `barrier()` by itself, also the relaxed ones. Without the options
 /// `nomem` and `readonly` the compiler must assume that a block reads and writes all memory.
-#[cfg(not(any(CONFIG_RUST_INLINE_HELPERS, not(CONFIG_X86_64))))]
+#[cfg(not(any(
+    CONFIG_RUST_INLINE_HELPERS,
+    CONFIG_KASAN,
+    CONFIG_KCSAN,
+    CONFIG_KMSAN,
+    not(CONFIG_X86_64)
+)))]
 mod imp {
     use super::locks;
     use core::{arch::asm, cell::UnsafeCell};
