@@ -22,10 +22,11 @@ use kernel::{
     },
 };
 
-type Spin<T, R> = Lock<T, SpinBackend<R>>;
+/// A lock of ours over `T`.
+pub(super) type Spin<T, R> = Lock<T, SpinBackend<R>>;
 
 /// A lock's words: the next ticket, and the one being served.
-fn words<T, R: SpinRaw>(lock: &Spin<T, R>) -> &[Word; 2] {
+pub(super) fn words<T, R: SpinRaw>(lock: &Spin<T, R>) -> &[Word; 2] {
     const { assert!(size_of::<R>() == size_of::<[Word; 2]>()) };
     // SAFETY: A `Lock` begins with its backend's state, a `SpinState` with its
     // `R`, and the locks made of tickets are these two words; all are `repr(C)`
@@ -41,7 +42,7 @@ pub(super) fn first_ticket<T, R: SpinRaw>(lock: &Spin<T, R>, ticket: u32) {
 }
 
 /// The number of the owner and the waiters.
-fn present<T, R: SpinRaw>(lock: &Spin<T, R>) -> u32 {
+pub(super) fn present<T, R: SpinRaw>(lock: &Spin<T, R>) -> u32 {
     let [ticket, grant] = words(lock);
     let grant = grant.load_acquire();
     ticket.load_relaxed().wrapping_sub(grant)
@@ -53,7 +54,7 @@ pub(super) fn sleep() {
 }
 
 /// ETIMEDOUT if a thread came too late.
-fn nobody_late(late: &Atomic<bool>) -> Result {
+pub(super) fn nobody_late(late: &Atomic<bool>) -> Result {
     if late.load(Relaxed) {
         Err(ETIMEDOUT)
     } else {
@@ -215,7 +216,8 @@ impl Order {
         }
     }
 
-    fn admit(&mut self, id: u32) {
+    /// Contender `id` came in.
+    pub(super) fn admit(&mut self, id: u32) {
         if let Some(place) = self.ids.get_mut(self.len) {
             *place = id;
         }

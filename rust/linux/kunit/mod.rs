@@ -16,11 +16,13 @@
 //! | file | what |
 //! |---|---|
 //! | `mod.rs` | the suites |
+//! | `array.rs` | what TWA does to the module's waiting array |
 //! | `course.rs` | what contenders do, for every lock |
 //! | `run.rs` | what a run computes |
 //! | `tally.rs` | a world that counts its words' steps |
 //! | `team.rs` | kthreads that begin together and are joined |
 
+mod array;
 mod course;
 mod run;
 mod tally;
@@ -176,6 +178,25 @@ suite!(handover_twa, new_twa_lock, {
         assert_eq!(seen.end.on_grant, 3);
         assert!(seen.end.on_slot >= 2);
         assert_eq!(seen.end.notified, 4);
+        Ok(())
+    }
+
+    #[test]
+    fn waiting_array() -> Result {
+        use crate::kunit::array::{watch, Log, Release};
+        let lock = KBox::pin_init(new_twa_lock!(Log::new()?), GFP_KERNEL)?;
+        assert!(cpus() >= 4);
+        // Two tickets on each side of the wrap.
+        let seen = watch(&lock, u32::MAX - 1)?;
+        // While the owner stayed, no release changed the array. Two waiters did not look at
+        // their grants: they wait long term.
+        assert_eq!(seen.held, Release::NONE);
+        assert_eq!(seen.came_to_grant, 0);
+        // Each release added one to the slot of the ticket that is next but one.
+        assert_eq!(seen.releases, seen.due);
+        // Slots of consecutive tickets lie in different sectors.
+        assert!(seen.sectors.windows(2).all(|pair| pair[0] != pair[1]));
+        assert_eq!(seen.order, [0, 1, 2, 3]);
         Ok(())
     }
 });

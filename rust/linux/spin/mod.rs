@@ -16,7 +16,7 @@
 mod global;
 mod lock;
 pub(crate) mod shim;
-mod word;
+pub(crate) mod word;
 
 pub use self::global::global_spin_lock;
 pub use self::lock::{

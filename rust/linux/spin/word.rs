@@ -208,10 +208,11 @@ mod imp {
 
 /// The waiting array, on a line of its own (the paper's 128-byte sectors).
 #[repr(C, align(128))]
-struct WaitArray([Word; WAIT_ARRAY_SLOTS as usize]);
+pub(crate) struct WaitArray(pub(crate) [Word; WAIT_ARRAY_SLOTS as usize]);
 
 /// One array for all locks of this module.
-static WAIT_ARRAY: WaitArray = WaitArray([const { Word::new(0) }; WAIT_ARRAY_SLOTS as usize]);
+pub(crate) static WAIT_ARRAY: WaitArray =
+    WaitArray([const { Word::new(0) }; WAIT_ARRAY_SLOTS as usize]);
 
 /// The kernel.
 pub struct Linux;
