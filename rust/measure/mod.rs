@@ -7,7 +7,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `statistics.rs` | rates, medians, ratios, fairness |
+//! | `statistics.rs` | rates, medians, ratios, fairness, what writers did together |
 //! | `text.rs` | how numbers are written |
 //! | `order.rs` | which lock and which number of writers come next |
 //! | `words.rs` | how a parameter's value is read |

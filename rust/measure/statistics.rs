@@ -59,6 +59,44 @@ pub fn is_unfair(least: u64, most: u64) -> bool {
     most / 2 > least
 }
 
+/// What some writers acquired, taken together.
+///
+/// # Examples
+///
+/// ```
+/// use handover_measure::statistics::Tally;
+///
+/// let tally = Tally::of([30, 10].into_iter());
+/// assert_eq!((tally.total, tally.min, tally.max), (40, 10, 30));
+/// // 40 * 40 / (2 * (900 + 100)).
+/// assert!(tally.jain_ppm.abs_diff(800_000) < 5);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Acquisitions of all writers; it saturates.
+    pub total: u64,
+    /// The least acquisitions of a writer.
+    pub min: u64,
+    /// The most acquisitions of a writer.
+    pub max: u64,
+    /// Jain's index, in millionths.
+    pub jain_ppm: u64,
+}
+
+impl Tally {
+    /// Of each writer's acquisitions. A writer that acquired nothing counts too. All is 0
+    /// where there is no writer.
+    pub fn of(counts: impl ExactSizeIterator<Item = u64> + Clone) -> Self {
+        let total = counts.clone().fold(0, u64::saturating_add);
+        Self {
+            total,
+            min: counts.clone().min().unwrap_or(0),
+            max: counts.clone().max().unwrap_or(0),
+            jain_ppm: jain_ppm(counts, total),
+        }
+    }
+}
+
 /// Jain's index of fairness, `(sum x)^2 / (n * sum x^2)`, in millionths,
 /// rounded. It is computed from shares of `sum`, in units of 2^-20. It is 0
 /// if all counts are. A count above `sum`, which is not their sum then, counts as `sum`.

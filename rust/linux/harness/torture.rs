@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     locks::Word as _,
-    measure::{outcome::Outcome, prng::first_ticket, statistics::jain_ppm, watch::Patience},
+    measure::{outcome::Outcome, prng::first_ticket, statistics::Tally, watch::Patience},
     spin::{self, Word},
 };
 use kernel::prelude::*;
@@ -290,8 +290,7 @@ impl<'a> Run<'a> {
 
     /// The verdict, once all writers are done or given up.
     fn judge(&self, ns: u64, steal_ns: u64, hung: u64, stalled: u64) -> Outcome<Entry> {
-        let counted = || self.writers.iter().map(|writer| writer.counted.read());
-        let sum = counted().sum::<u64>();
+        let tally = Tally::of(self.writers.iter().map(|writer| writer.counted.read()));
         let course = &self.arena.course;
         let completed = self.arena.guarded.counter.read();
         Outcome {
@@ -299,10 +298,10 @@ impl<'a> Run<'a> {
             writers: self.writers.len() as u32,
             run: self.number,
             ns,
-            acquisitions: sum,
-            min: counted().min().unwrap_or(0),
-            max: counted().max().unwrap_or(0),
-            jain_ppm: jain_ppm(counted(), sum),
+            acquisitions: tally.total,
+            min: tally.min,
+            max: tally.max,
+            jain_ppm: tally.jain_ppm,
             owner_failures: self.sum(|writer| writer.owner_failures.read()),
             counter_failures: if self.plan.checks.counter() && hung == 0 {
                 completed.abs_diff(self.sum(|writer| writer.total.read()))

@@ -9,6 +9,7 @@ use handover_measure::order;
 use handover_measure::prng::{first_ticket, Prng};
 use handover_measure::statistics::{
     hundredths, insertion_sort, is_unfair, jain_ppm, median, per_second, rounded, worst_spread,
+    Tally,
 };
 use handover_measure::text::{Fixed, Hundredths, Millionths, Thousandths};
 use handover_measure::verdict::{is_cut, End, Failure, Verdict};
@@ -94,6 +95,36 @@ proptest! {
             let (least, most) = (of(0.51) - 1.0, of(-0.51));
             prop_assert!(least <= seen && seen <= most, "{seen} is not in {least}..={most}");
         }
+    }
+
+    /// Found once more: total by wider numbers, least and most by sorting, Jain's index in floats.
+    #[test]
+    fn a_tally_is_of_all_writers(counts in vec(prop_oneof![4 => 0u64..1 << 40, 1 => Just(0)], 1..64)) {
+        let tally = Tally::of(counts.iter().copied());
+        let (n, total) = (counts.len() as u64, counts.iter().copied().map(u128::from).sum::<u128>());
+        let mut sorted = counts.clone();
+        sorted.sort_unstable();
+        prop_assert_eq!(u128::from(tally.total), total);
+        prop_assert_eq!((Some(&tally.min), Some(&tally.max)), (sorted.first(), sorted.last()));
+        prop_assert!(n * tally.min <= tally.total && tally.total <= n * tally.max);
+        let squares: f64 = counts.iter().map(|&count| count as f64 * count as f64).sum();
+        if total == 0 {
+            prop_assert_eq!(tally.jain_ppm, 0);
+        } else {
+            let due = 1e6 * total as f64 * total as f64 / (n as f64 * squares);
+            let off = 2.0 * n as f64 + 2.0;
+            prop_assert!((tally.jain_ppm as f64 - due).abs() <= off, "{} for {due}", tally.jain_ppm);
+            prop_assert!(tally.jain_ppm as f64 >= 1e6 / n as f64 - off && tally.jain_ppm <= 1_000_000);
+        }
+    }
+
+    /// Which writer is which does not matter.
+    #[test]
+    fn a_tally_knows_no_order(
+        (counts, shuffled) in vec(prop_oneof![0u64..9, any::<u64>()], 0..40)
+            .prop_flat_map(|counts| (Just(counts.clone()), Just(counts).prop_shuffle())),
+    ) {
+        prop_assert_eq!(Tally::of(counts.into_iter()), Tally::of(shuffled.into_iter()));
     }
 
     /// Whatever the numbers, also such as no run has, no index is above 1. Ticks of no time make
@@ -308,6 +339,19 @@ proptest! {
         let due = seconds == 0 || u128::from(ns) < u128::from(seconds) * 1_000_000_000;
         prop_assert_eq!(is_cut(ns, seconds), due);
     }
+}
+
+/// By hand: 1 + 2 + 3 + 0 = 6, and Jain's index is 36 / (4 * 14).
+#[test]
+fn a_tally_by_hand() {
+    let tally = Tally::of([1, 2, 3, 0].into_iter());
+    assert_eq!((tally.total, tally.min, tally.max), (6, 0, 3));
+    assert!(tally.jain_ppm.abs_diff(642_857) <= 10, "{tally:?}");
+    let equal = Tally::of([5, 5].into_iter());
+    assert_eq!((equal.total, equal.min, equal.max), (10, 5, 5));
+    assert_eq!(equal.jain_ppm, 1_000_000);
+    assert_eq!(Tally::of(core::iter::empty()), Tally::default());
+    assert_eq!(Tally::of([u64::MAX, 1].into_iter()).total, u64::MAX);
 }
 
 /// Every share of tickets is drawn, for some seed.
