@@ -14,24 +14,27 @@ pub const fn ticks_needed(seconds: u32, tick_ms: u32) -> u32 {
     }
 }
 
-/// What all writers together did: their sum, and for how many looks it has been that.
+/// What all writers together did: their sum, how many are done, and for how many looks both
+/// have been that. Where writers leave one by one, a lock does not hang.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Together {
     /// What all totals come to; it may wrap.
     pub sum: u64,
-    /// The looks on end at which `sum` stayed.
+    /// How many writers are done.
+    pub done: usize,
+    /// The looks on end at which `sum` and `done` stayed.
     pub still: u32,
 }
 
 impl Together {
     /// After another look.
-    pub fn look(self, sum: u64) -> Self {
-        let still = if sum == self.sum {
+    pub fn look(self, sum: u64, done: usize) -> Self {
+        let still = if sum == self.sum && done == self.done {
             self.still.saturating_add(1)
         } else {
             0
         };
-        Self { sum, still }
+        Self { sum, done, still }
     }
 }
 
@@ -46,7 +49,7 @@ impl Together {
 /// let (mut writer, mut all) = (Mark::default(), Together::default());
 /// for _ in 0..enough {
 ///     writer = writer.look(0, false, || false);
-///     all = all.look(0);
+///     all = all.look(0, 0);
 /// }
 /// // No writer acquired anything: the lock hangs.
 /// assert!(writer.has_stalled(all.still, enough));
@@ -88,7 +91,7 @@ impl Mark {
 
     /// Whether the writer has stalled.
     ///
-    /// The lock hangs if no writer acquired anything for `enough` looks. The writer starves
+    /// The lock hangs if no writer acquired anything or left for `enough` looks. The writer starves
     /// if it acquired nothing for `enough` looks and had a CPU at each. A thread that waits
     /// in a lock spins with preemption off. A thread that waits for a CPU has not stalled:
     /// there may be many more writers than CPUs.

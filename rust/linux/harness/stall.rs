@@ -35,8 +35,10 @@ struct Mark {
 struct Dial {
     name: &'static str,
     stall_secs: u32,
-    /// What all totals come to, and for how many looks it has been that.
+    /// What all totals come to, how many writers are done, and for how many looks both have
+    /// been that.
     sum: Once<u64>,
+    done: Once<usize>,
     still: Once<u32>,
     marks: KVVec<Mark>,
 }
@@ -79,6 +81,7 @@ impl Watch {
             name,
             stall_secs: plan.stall_secs,
             sum: Once::new(0),
+            done: Once::new(0),
             still: Once::new(0),
             marks,
         };
@@ -141,18 +144,20 @@ unsafe extern "C" fn tick(arg: *mut c_void) {
     // SAFETY: By this function's contract.
     let dial = unsafe { &*arg.cast::<Dial>() };
     let mut said = 0;
-    let totals = dial.marks.iter().map(|mark| {
-        // SAFETY: By this function's contract.
-        unsafe { &*mark.writer }.total.read()
-    });
-    let sum = totals.fold(0, u64::wrapping_add);
+    // SAFETY: By this function's contract.
+    let writers = || dial.marks.iter().map(|mark| unsafe { &*mark.writer });
+    let sum = writers().fold(0, |sum, writer| writer.total.read().wrapping_add(sum));
+    let is_done = |writer: &Writer| writer.done.load_relaxed() != 0;
+    let done = writers().filter(|&writer| is_done(writer)).count();
     let enough = watch::ticks_needed(dial.stall_secs, TICK_MS);
     let together = watch::Together {
         sum: dial.sum.read(),
+        done: dial.done.read(),
         still: dial.still.read(),
     }
-    .look(sum);
+    .look(sum, done);
     dial.sum.write(together.sum);
+    dial.done.write(together.done);
     dial.still.write(together.still);
     for mark in dial.marks.iter() {
         // SAFETY: By this function's contract.
@@ -163,7 +168,7 @@ unsafe extern "C" fn tick(arg: *mut c_void) {
             idle: mark.idle.read(),
             spun: mark.spun.read(),
         }
-        .look(total, writer.done.load_relaxed() != 0, || {
+        .look(total, is_done(writer), || {
             // SAFETY: By this function's contract.
             unsafe { &*mark.thread }.on_cpu()
         });

@@ -289,21 +289,23 @@ proptest! {
                 prop::bool::weighted(0.1),
                 prop::bool::weighted(0.7),
                 prop::bool::weighted(0.2).prop_map(u64::from),
+                prop::bool::weighted(0.1).prop_map(usize::from),
             ),
             0..24,
         ),
         enough in 1u32..6,
     ) {
         let (mut mark, mut together) = (Mark::default(), Together::default());
-        let (mut total, mut sum) = (0u64, u64::MAX - 3);
+        let (mut total, mut sum, mut gone) = (0u64, u64::MAX - 3, 0);
         let mut history = Vec::new();
         together.sum = sum;
-        for (more, done, on_cpu, others) in seen {
+        for (more, done, on_cpu, others, leave) in seen {
             total += more;
             sum = sum.wrapping_add(more + others);
             mark = mark.look(total, done, || on_cpu);
-            together = together.look(sum);
-            history.push((more == 0 && !done, on_cpu, more + others == 0));
+            gone += leave;
+            together = together.look(sum, gone);
+            history.push((more == 0 && !done, on_cpu, more + others == 0 && leave == 0));
             let ends = |is: &dyn Fn(&(bool, bool, bool)) -> bool| {
                 history.iter().rev().take_while(|it| is(it)).count() as u32 >= enough
             };
@@ -449,11 +451,33 @@ fn counts_do_not_wrap() {
     assert_eq!(mark.look(7, false, || true), mark);
     let together = Together {
         sum: 7,
+        done: 2,
         still: u32::MAX,
     };
-    assert_eq!(together.look(7), together);
+    assert_eq!(together.look(7, 2), together);
     assert_eq!(per_second(u64::MAX, 1000), u64::MAX);
     assert_eq!(hundredths(u64::MAX, 1), Some(u64::MAX));
+}
+
+/// 1024 writers leave one by one, each within the time. None acquires any more, and none has a CPU.
+#[test]
+fn writers_that_leave_one_by_one_have_not_stalled() {
+    let enough = ticks_needed(1, 250);
+    let (mut last, mut all) = (Mark::default(), Together::default());
+    for done in 0..1024 {
+        for _ in 0..enough - 1 {
+            last = last.look(0, false, || false);
+            all = all.look(0, done);
+            assert!(!last.has_stalled(all.still, enough), "{done} are done");
+        }
+    }
+    // The last does not leave.
+    assert!(last.idle >= enough);
+    for _ in 0..enough {
+        last = last.look(0, false, || false);
+        all = all.look(0, 1023);
+    }
+    assert!(last.has_stalled(all.still, enough));
 }
 
 /// A writer that goes on, or is done, is not asked for its CPU.
