@@ -104,11 +104,6 @@ impl Watch {
         }
     }
 
-    /// Whether it watches.
-    pub(crate) fn is_watching(&self) -> bool {
-        self.is_watching
-    }
-
     /// Whether a writer has stalled.
     pub(crate) fn any_stalled(&self) -> bool {
         self.stalled() > 0

@@ -59,8 +59,8 @@ struct Run<'a> {
 
 /// Runs `lock` with `writers` writers. None if it was stopped before all writers
 /// ran, and nothing failed. Fails with the kernel's error if a writer cannot be
-/// made. Fails with ETIMEDOUT if the progress check is off and not all writers
-/// began. Nothing is left then.
+/// made. Fails with ETIMEDOUT if not all writers began and none stalled. Nothing is
+/// left then.
 pub(crate) fn run(
     plan: &Plan,
     lock: &'static Entry,
@@ -128,7 +128,7 @@ pub(crate) fn run(
         Ok(Some(outcome))
     } else if late {
         pr_err!(
-            "{}: not all of {writers} writers began in {} s\n",
+            "{}: not all of {writers} writers began: no other did for {} s\n",
             lock.name,
             plan.stall_secs
         );
@@ -233,18 +233,17 @@ impl<'a> Run<'a> {
     }
 
     /// Waits until every writer has acquired once. False if the watchdog says that
-    /// this did not come about. Where the watchdog is off, false when no writer
-    /// began for `stall_secs`.
+    /// this did not come about, or when no writer began for longer than `stall_secs`.
+    /// The watchdog alone does not end the wait for a writer without a CPU: that one
+    /// has not stalled.
     fn warm_up(&self, watch: &Watch, control: &impl Control) -> bool {
-        let mut patience = Patience::new(self.plan.stall_secs, shim::now_ns());
+        let mut patience = self.patience();
         loop {
             let begun = self.count(|writer| writer.total.read() > 0);
             if begun == self.writers.len() {
                 return true;
             }
-            if !goes_on(watch, control)
-                || (patience.is_over(begun, shim::now_ns()) && !watch.is_watching())
-            {
+            if !goes_on(watch, control) || patience.is_over(begun, shim::now_ns()) {
                 return false;
             }
             shim::sleep_ms(1);
@@ -259,14 +258,17 @@ impl<'a> Run<'a> {
         self.writers.iter().filter(|&writer| those(writer)).count()
     }
 
+    /// The wait for writers. The watchdog speaks first: it looks four times a second.
+    fn patience(&self) -> Patience {
+        Patience::new(self.plan.stall_secs + 1, shim::now_ns())
+    }
+
     /// Waits for the writers to leave, until none did for longer than `stall_secs`.
     /// Returns how many hang: then the module, `pinned` before or here, can never be
     /// unloaded. While it is being unloaded there is no such way out, and this
     /// waits.
     fn join(&self, control: &impl Control, pinned: bool) -> u64 {
-        // The watchdog speaks first: it looks four times a second.
-        let patience = || Patience::new(self.plan.stall_secs + 1, shim::now_ns());
-        let mut waiting = patience();
+        let mut waiting = self.patience();
         loop {
             // Acquire, pairs with the release of `done` at a writer's end.
             let left = self.count(|writer| writer.done.load_acquire() != 0);
@@ -282,7 +284,7 @@ impl<'a> Run<'a> {
                 if pinned || control.pin_module() {
                     return hung as u64;
                 }
-                waiting = patience();
+                waiting = self.patience();
             }
             shim::sleep_ms(1);
         }
