@@ -70,10 +70,12 @@ whole() {
 		{ echo "$header"; return 1; }
 }
 
-# EBUSY while one runs; stop stops it soon, and what was measured is kept.
+# EBUSY while one runs, and the log says which; stop stops it soon, and what was measured is kept.
 busy() {
+	mark
 	echo "torture_type=twa nwriters_stress=2 runs=3 duration=60" >$debug/control || return 1
 	said "Device or resource busy" "torture_type=ticket" || return 1
+	since | grep -q 'handover: control: busy: experiment=torture torture_type=twa nwriters_stress=2 ' || { since; return 1; }
 	echo stop >$debug/control || return 1
 	await stopped 10 || return 1
 	restarted

@@ -68,6 +68,7 @@ impl Harness {
             }),
             GFP_KERNEL,
         )
+        .inspect_err(|error| pr_err!("no room for the harness: {error:?}\n"))
     }
 
     /// Starts the control thread.
@@ -87,7 +88,8 @@ impl Harness {
                 0,
                 None,
             )
-        }?;
+        }
+        .inspect_err(|error| pr_err!("no control thread: {error:?}\n"))?;
         thread.start();
         self.inner.lock().control = Some(thread);
         Ok(())
@@ -109,23 +111,25 @@ impl Harness {
 
     /// Asks for another experiment: `insmod`'s, changed by `words`; or `stop`.
     ///
-    /// EBUSY while one runs, and for everything once a lock hangs. EINVAL, and a
-    /// line in the log, if the words are not allowed. Nothing changes then.
+    /// EBUSY while one runs, and for everything once a lock hangs. EINVAL if the words
+    /// are not allowed. ESHUTDOWN while the module goes. The log says why, and nothing
+    /// changes then.
     pub(crate) fn command(&self, words: &str) -> Result {
         let mut inner = self.inner.lock();
         if inner.exit {
+            pr_err!("control: the module is being unloaded\n");
             return Err(ESHUTDOWN);
         }
         if words.trim() == "stop" {
             match inner.state {
                 State::Idle => {}
                 State::Running => self.stop.store_release(1),
-                State::Hung => return Err(EBUSY),
+                State::Hung => return Err(busy(&inner)),
             }
             return Ok(());
         }
         if inner.state != State::Idle {
-            return Err(EBUSY);
+            return Err(busy(&inner));
         }
         let plan = plan::with(&self.base, words)?;
         inner.state = State::Running;
@@ -259,6 +263,15 @@ impl Harness {
             }
         }
     }
+}
+
+/// EBUSY, and a line in the log that says what runs or hangs.
+fn busy(inner: &Inner) -> Error {
+    match inner.state {
+        State::Hung => pr_err!("control: busy: a lock hangs: {}\n", inner.plan),
+        State::Running | State::Idle => pr_err!("control: busy: {}\n", inner.plan),
+    }
+    EBUSY
 }
 
 /// The control thread.

@@ -59,8 +59,10 @@ impl Files {
             show,
             write,
         };
+        let ops = KBox::new(ops, GFP_KERNEL)
+            .inspect_err(|error| pr_err!("no room for the files: {error:?}\n"))?;
         Ok(Self {
-            ops: KBox::new(ops, GFP_KERNEL)?,
+            ops,
             _harness: harness,
         })
     }
