@@ -156,7 +156,8 @@ pub(crate) struct LockCell(UnsafeCell<MaybeUninit<[u8; LockCell::SIZE]>>);
 
 // SAFETY: What is in the cell is a lock, which every thread may use.
 unsafe impl Sync for LockCell {}
-// SAFETY: No lock here knows its thread.
+// SAFETY: No lock is held when it is moved. A `raw_spinlock_t` knows the thread that holds it,
+// under CONFIG_DEBUG_SPINLOCK; no lock here knows another.
 unsafe impl Send for LockCell {}
 
 impl LockCell {

@@ -217,8 +217,8 @@ impl<'a> Run<'a> {
         await_all(writers.min(cpus), 100, |writer| writer.mustered.read());
     }
 
-    /// Begins a stage and says when. Nothing of this CPU's comes between the look
-    /// at the clock and the store.
+    /// Begins a stage and says when. No thread of this CPU's comes between the look at
+    /// the clock and the store; an interrupt may.
     ///
     /// Release, pairs with the acquires that writers wait with. Later stages need no
     /// order, and their readers have none.

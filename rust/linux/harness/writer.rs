@@ -230,7 +230,8 @@ fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
             guarded.owner.write(me.id);
         }
         if checks.order() {
-            // Read and written under every lock, so that all do the same work.
+            // Read and written under every lock. The work is not quite the same: our locks
+            // store the ticket and the kernel's a constant, for about three instructions less.
             let next = guarded.next.read();
             if S::FIFO && next != ticket {
                 bump(&me.order_failures);
