@@ -84,7 +84,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of each writer's acquisitions. A writer that acquired nothing counts too. All is 0
+    /// Tallies each writer's acquisitions. A writer that acquired nothing counts too. All is 0
     /// where there is no writer.
     pub fn of(counts: impl ExactSizeIterator<Item = u64> + Clone) -> Self {
         let total = counts.clone().fold(0, u64::saturating_add);
