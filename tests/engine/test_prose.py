@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 """Which doc comments scripts/report/prose refuses; tests/prose has a case of each other fault."""
 
+import contextlib
+import io
 import pathlib
-import subprocess
+import runpy
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 PROSE = pathlib.Path(__file__).resolve().parents[2] / "scripts/report/prose"
 
@@ -17,8 +20,13 @@ class Comments(unittest.TestCase):
             lines = "".join(f"/// {line}".rstrip() + "\n" for line in comment.split("\n"))
             pathlib.Path(folder, "a.rs").write_text(f"{lines}struct It;\n")
             pathlib.Path(folder, "a.md").write_text("A document.\n")
-            given = {"input": "a.md\na.rs\n", "cwd": folder, "text": True, "stdout": subprocess.PIPE}
-            return subprocess.run([sys.executable, PROSE], check=False, **given).stdout.splitlines()
+            said, given, patch = io.StringIO(), io.StringIO("a.md\na.rs\n"), unittest.mock.patch.object
+            # The toolbox's interpreter starts by its own loader, so no other process begins here.
+            with contextlib.chdir(folder), contextlib.redirect_stdout(said), patch(sys, "stdin", given), \
+                    patch(sys, "argv", [str(PROSE)]), patch(sys, "path", [str(PROSE.parent), *sys.path]), \
+                    contextlib.suppress(SystemExit):
+                runpy.run_path(str(PROSE), run_name="__main__")
+            return said.getvalue().splitlines()
 
     def test_a_comment_without_a_subject(self):
         for word in ("Of", "That", "Whose", "Those"):
