@@ -34,7 +34,7 @@ mutants: ## plants the bugs of a part, which its checks must find: PART=locks, N
 	@scripts/mutants $(if $(NAME),$(if $(PART),$(PART)/$(NAME),$(NAME)),$(PART))
 mutate: ## changes a part's code in every way cargo-mutants knows, which its tests must find: PART=... (hours)
 	@scripts/mutate "$(PART)"
-test-deep: ## what test has no time for: PART=models, kernel, alock or host; without PART all (two hours)
+test-deep: ## what test has no time for: PART=models, kernel, alock or host; without PART all (an hour)
 	@scripts/test-deep $(PART)
 figures: ## draws the results' figures again, from their tables
 	@scripts/figures
