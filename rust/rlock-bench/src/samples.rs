@@ -120,8 +120,8 @@ pub(crate) fn write(out: &Path, samples: &[Sample], rows: &[Row]) -> Result<(), 
             &s.cpus.to_string(),
             &s.alignment.to_string(),
             &s.round.to_string(),
-            &format!("{:.3}", s.cycles),
-            &format!("{:.4}", s.ns),
+            &format!("{:.6}", s.cycles),
+            &format!("{:.6}", s.ns),
             &s.ipc.map_or(String::new(), |ipc| format!("{ipc:.2}")),
         ])?;
     }

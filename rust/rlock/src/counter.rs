@@ -14,6 +14,9 @@ use crate::thread_owner;
 const PER_BLOCK: usize = 500;
 /// How many blocks there can be.
 const BLOCKS: usize = HINTS;
+/// How many bits of a counter's number say its place in its block. The bits above them say the
+/// block, so that an addition needs no division.
+const PLACE_BITS: u32 = PER_BLOCK.next_power_of_two().trailing_zeros();
 
 struct Block {
     counts: [Slot; PER_BLOCK],
@@ -26,8 +29,8 @@ const fn blocks() -> PerCpu<Block> {
 }
 
 static SETS: [PerCpu<Block>; BLOCKS] = [const { blocks() }; BLOCKS];
-/// The number of the next counter, plus one.
-static NEXT: AtomicU32 = AtomicU32::new(1);
+/// How many counters have a place.
+static PLACED: AtomicU32 = AtomicU32::new(0);
 
 /// A counter: [`add`](Self::add) costs no locked instruction, [`sum`](Self::sum) is
 /// exact without a flush.
@@ -49,7 +52,7 @@ static NEXT: AtomicU32 = AtomicU32::new(1);
 /// assert_eq!(REQUESTS.sum(), 3);
 /// ```
 pub struct Counter {
-    /// Its number, plus one; 0 before its first use, [`NONE`] without a slot.
+    /// What [`number_of`] makes of its place; 0 before its first use, [`NONE`] without a slot.
     number: AtomicU32,
     /// What could not be counted in a block. That is so in a signal handler on a section, and in a
     /// thread that is ending. It is also so where rlock cannot be used.
@@ -120,17 +123,17 @@ impl Counter {
             return number;
         }
         let most = (BLOCKS * PER_BLOCK) as u32;
-        let next = NEXT
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
-                (next <= most).then_some(next + 1)
+        let number = PLACED
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |placed| {
+                (placed < most).then_some(placed + 1)
             })
-            .unwrap_or(NONE);
-        // Two first uses at once: the loser's number stays unused.
+            .map_or(NONE, number_of);
+        // Two first uses at once: the loser's place stays unused.
         match self
             .number
-            .compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed)
+            .compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed)
         {
-            Ok(_) => next,
+            Ok(_) => number,
             Err(now) => now,
         }
     }
@@ -154,11 +157,19 @@ impl Counter {
     }
 }
 
+/// The number of the counter with so many before it: its block and its place there, plus one.
+fn number_of(before: u32) -> u32 {
+    let (set, index) = (before / PER_BLOCK as u32, before % PER_BLOCK as u32);
+    ((set << PLACE_BITS) | index) + 1
+}
+
 /// The number of the block that has a counter, and where in it. `None` before its first use, and
 /// without a slot.
 fn index_of(number: u32) -> Option<(usize, usize)> {
-    let number = (number as usize).checked_sub(1)?;
-    (number < BLOCKS * PER_BLOCK).then_some((number / PER_BLOCK, number % PER_BLOCK))
+    // 0 and `NONE` are far above every block's number.
+    let place = number.wrapping_sub(1) as usize;
+    let (set, index) = (place >> PLACE_BITS, place & ((1 << PLACE_BITS) - 1));
+    (set < BLOCKS && index < PER_BLOCK).then_some((set, index))
 }
 
 impl Default for Counter {
@@ -179,6 +190,20 @@ mod tests {
     use crate::lock::Lock;
     use crate::owner::Owner;
     use crate::section;
+
+    /// Every counter has a slot of its own, as long as there are any.
+    #[test]
+    fn every_number_is_of_one_slot() {
+        let slots = (0..BLOCKS).flat_map(|set| (0..PER_BLOCK).map(move |index| (set, index)));
+        for (before, slot) in (0..).zip(slots) {
+            assert_eq!(index_of(number_of(before)), Some(slot));
+        }
+        let past_a_block = number_of(PER_BLOCK as u32 - 1) + 1;
+        let past_all = number_of((BLOCKS * PER_BLOCK) as u32);
+        for number in [0, NONE, past_a_block, past_all] {
+            assert_eq!(index_of(number), None, "{number}");
+        }
+    }
 
     /// Whether the thread owns the block that it remembers for the counter.
     fn owns_what_it_remembers(counter: &Counter) -> bool {
