@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
-# The uncontended pair: bench.sh RUNS
+# The uncontended pair RUNS times, then a run of each number of writers on each lock: bench.sh RUNS LOCKS
 # shellcheck source=tests/guest/verdict.sh
 . /verdict
 insmod /handover.ko experiment=uncontended runs="$1" || exit 1
 await done 120 || exit 2
-for file in uncontended status; do
-	echo "@@ file $file"
-	cat $debug/$file
-	echo "@@ end"
-done
+tell_file uncontended $debug/uncontended
+tell_file status $debug/status
 rmmod handover || exit 3
+insmod /handover.ko torture_type="$2" nwriters_stress=1,2,4 duration=1 runs=1 || exit 4
+await done 120 || exit 5
+tell_file writers $debug/results
+tell_file writers-status $debug/status
+rmmod handover || exit 6

@@ -22,6 +22,7 @@ const OURS: [(&str, &str); 2] = [("twa", "TWA"), ("ticket", "ticket")];
 struct Writers {
     kernel: String,
     lock: String,
+    boot: u32,
     writers: u32,
     run: u32,
     seconds: f64,
@@ -33,6 +34,7 @@ struct Writers {
 impl Checked for Writers {
     const COLUMNS: &'static [&'static str] = &[
         "kernel",
+        "boot",
         "lock",
         "writers",
         "run",
@@ -59,12 +61,13 @@ impl Checked for Writers {
     fn identity(&self) -> String {
         let Self {
             kernel,
+            boot,
             lock,
             writers,
             run,
             ..
         } = self;
-        format!("kernel {kernel}, lock {lock}, {writers} writers, run {run}")
+        format!("kernel {kernel}, boot {boot}, lock {lock}, {writers} writers, run {run}")
     }
 }
 
@@ -84,7 +87,7 @@ fn look_of(lock: &str) -> Look {
 /// The errors of [`sheet::read`]; and where a run has no row of `raw_spin_lock`.
 pub fn contended(path: &Path, file: &str, remarks: &[String]) -> Result<Figure, String> {
     let rows: Vec<Writers> = sheet::read(path)?;
-    let key = |it: &Writers| (it.kernel.clone(), it.writers, it.run);
+    let key = |it: &Writers| (it.kernel.clone(), it.boot, it.writers, it.run);
     let rate = |it: &Writers| it.acquisitions as f64 / it.seconds;
     let bases = rows.iter().filter(|it| it.lock == BASE);
     let bases: BTreeMap<_, _> = bases.map(|it| (key(it), rate(it))).collect();

@@ -87,7 +87,7 @@ fn contended() {
     for row in &rows {
         let base = rows.iter().find(|it| {
             it["lock"] == "raw_spin_lock"
-                && ["kernel", "writers", "run"]
+                && ["kernel", "boot", "writers", "run"]
                     .iter()
                     .all(|name| it[*name] == row[*name])
         });

@@ -35,8 +35,8 @@ fn refused(kind: &str, csv: &str, want: &str) {
 }
 
 const COST: &str = "method,threads,cpus,cycles,ns\nrlock,1,1,2,1\nlock_add,1,1,4,2\n";
-const WRITERS: &str = "kernel,lock,writers,run,seconds,acquisitions,failures,hung\n\
-    a,raw_spin_lock,1,1,1.0,10,0,0\na,twa,1,1,1.0,9,0,0\n";
+const WRITERS: &str = "kernel,boot,lock,writers,run,seconds,acquisitions,failures,hung\n\
+    a,1,raw_spin_lock,1,1,1.0,10,0,0\na,1,twa,1,1,1.0,9,0,0\n";
 
 #[test]
 fn what_is_good_is_drawn() {
@@ -106,7 +106,7 @@ fn a_run_that_failed_shows_no_speed() {
     refused(
         "contended",
         &WRITERS.replace("twa,1,1", "twa,1,2"),
-        ": kernel a, lock twa, 1 writers, run 2: no row of raw_spin_lock beside it; allowed: one",
+        ": kernel a, boot 1, lock twa, 1 writers, run 2: no row of raw_spin_lock beside it; allowed: one",
     );
 }
 
