@@ -48,7 +48,7 @@ def uncontended(build):
 
 
 def contended(build):
-    """Acquisitions a second to the kernel's own lock's, in each boot's runs. 0.1.0 had one boot."""
+    """Acquisitions a second to the kernel's own lock's, in each boot's runs. Until 3e377ba all runs were of one boot."""
     each = [{"boot": "1", **row} for row in rows(build / "bench/contended.csv")]
     return ratios(each, ["kernel", "writers"], ["boot", "run"], "lock",
                   lambda row: int(row["acquisitions"]) / float(row["seconds"]), ["raw_spin_lock"])

@@ -37,6 +37,10 @@ class Page(unittest.TestCase):
         text = (RESULTS / page).read_text().splitlines()
         return [found for found in (re.fullmatch(pattern, line) for line in text) if found]
 
+    def words(self, page):
+        """The page with its lines joined."""
+        return " ".join((RESULTS / page).read_text().split())
+
     def same(self, said, due, what):
         """The printed number is the due one, rounded to as many decimals."""
         decimals = len(said.partition(".")[2])
@@ -96,6 +100,32 @@ class Kernel(Page):
             for number, figure in enumerate([median(rate), median(ratios), min(ratios), max(ratios)]):
                 self.same(line[4 + number], figure, f"{line[1]}, {line[2]}, {line[3]} writers, column {4 + number}")
 
+    def test_the_findings(self):
+        boots = {}  # of writers: the ratio of each boot, by lock and point
+        rates = {(row["lock"], row["kernel"], row["writers"], row["boot"]): int(row["acquisitions"]) / float(row["seconds"])
+                 for row in rows("contended.csv")}
+        for (lock, *point), rate in rates.items():
+            boots.setdefault((lock, *point[:2]), []).append(rate / rates["raw_spin_lock", *point])
+
+        def medians(lock):
+            found = [median(each) for (name, *_), each in boots.items() if name == lock]
+            return min(found), max(found)
+
+        def single(lock):
+            return [ratio for (name, *_), each in boots.items() if name == lock for ratio in each]
+
+        words, twa = self.words("kernel.md"), single("twa")
+        least, most = medians("twa")
+        self.assertIn(f"TWA's medians are {100 - 100 * most:.0f} to {100 - 100 * least:.0f} % below the kernel's lock. "
+                      f"Of {len(twa)} boots {sum(ratio < 1 for ratio in twa)} are below it.", words)
+        off = max(abs(100 * ratio - 100) for ratio in medians("ticket"))
+        self.assertIn(f"ticket's medians are within {off:.0f} % of the kernel's lock", words)
+        noise = [*medians("spin_lock"), min(single("spin_lock")), max(single("spin_lock"))]
+        self.assertIn("The medians are {:.2f} to {:.2f}, single boots {:.2f} to {:.2f}.".format(*noise), words)
+        pair = by(rows("uncontended.csv"), lambda row: row["lock"], lambda row: float(row["ratio"]))
+        self.assertIn("ticket takes {:.2f} to {:.2f} of the kernel's time, and TWA {:.2f} to {:.2f}.".format(
+            *sorted(pair["ticket"]), *sorted(pair["twa"])), words)
+
 
 class Rlock(Page):
     def test_increments(self):
@@ -119,6 +149,32 @@ class Rlock(Page):
         """The median cycles, and ns, at each place of the code."""
         return zip(*([median(column) for column in zip(*rounds)] for rounds in places.values()))
 
+    def test_the_findings(self):
+        ratios, single = {}, []
+        for name in ("rlock-raw.csv", "rlock-second-raw.csv"):
+            ns = by(rows(name), lambda row: (row["method"], row["threads"], row["cpus"]),
+                    lambda row: (row["alignment"], row["round"], float(row["ns"])))
+            middle = {}
+            for key, each in ns.items():
+                places = by(each, lambda one: one[0], lambda one: one[2])
+                middle[key] = median(median(rounds) for rounds in places.values())
+            one = middle["rlock", "1", "1"]
+            for key in middle:
+                ratios.setdefault(key, []).append(middle[key] / one)
+            ratios.setdefault("counter", []).append(middle["rlock_counter", "1", "1"] / middle["lock_add", "1", "1"])
+            ratios.setdefault("tenth", []).append(one / min(middle[method, "1", "1"] for method in ("xchg", "lock_add")))
+            single += [two[2] / alone[2] for two, alone in zip(ns["rlock", "2", "2"], ns["rlock", "1", "1"])]
+        words = self.words("rlock.md")
+        more = [100 * (ratio - 1) for threads in ("4", "256") for ratio in ratios["rlock", threads, "1"]]
+        self.assertIn(f"takes {min(more):.0f} to {max(more):.0f} % more, by the medians of two runs", words)
+        off = max(abs(100 * (ratio - 1)) for ratio in ratios["rlock", "2", "2"])
+        self.assertIn(f"it takes the same to {max(1, round(off))} %. Of single rounds the latter is "
+                      f"{min(single):.2f} to {max(single):.2f}.", words)
+        self.assertIn("costs a tenth of the cheapest locked method", words)
+        self.assertEqual([round(ratio, 1) for ratio in ratios["tenth"]], [0.1, 0.1])
+        self.assertIn("`Counter::add` costs a quarter of a `lock add`", words)
+        self.assertTrue(all(4 <= 1 / ratio < 4.5 for ratio in ratios["counter"]), ratios["counter"])
+
     def test_cancellations(self):
         due = {(row["mode"], row["victim"]): (row["median_ns"], row["p99_ns"]) for row in rows("rlock-cancel.csv")}
         lines = self.lines("rlock.md", r"\| (\w+) \| (\w+) \| (\d+) \| (\d+) \| \d+ of \d+ \|")
@@ -138,6 +194,67 @@ class ALock(Page):
                     self.same(said.strip(), median(each["alock", *point]) / median(each[lock, *point]), f"{lock}, {point}")
         self.assertEqual(set(found), {key for key in each if key[0] != "alock"})
 
+    def test_latency(self):
+        of = {(row["lock"], row["threads"], row["locks"]): int(row["p50_ns"]) / 1000
+              for row in rows("alock-summary.csv") if row["locality"] == "100"}
+        mine, theirs = ([ns for key, ns in of.items() if (key[0] == "alock") == ours] for ours in (True, False))
+        less = [ns / of["alock", key[1], key[2]] for key, ns in of.items() if key[0] != "alock"]
+        said, = re.findall(r"its median latency is ([0-9.]+) to ([0-9.]+) us. The other two locks have (\d+) to (\d+) us. "
+                           r"ALock's is a (\d+)th to a (\d+)th", self.words("alock.md"))
+        for number, figure in zip(said, [min(mine), max(mine), min(theirs), max(theirs), min(less), max(less)]):
+            self.same(number, figure, "latency at 100 % local")
+
+    def test_spread(self):
+        rates = by(rows("alock-raw.csv"), lambda row: (row["lock"], row["threads"], row["locks"], row["locality"]),
+                   lambda row: float(row["throughput"]))
+        wide = [max(each) / min(each) for each in rates.values()]
+        words = self.words("alock.md")
+        said, = re.findall(r"between its rounds \| ([0-9.]+) times \(the median of all points\), at most ([0-9.]+)", words)
+        for number, figure in zip(said, [median(wide), max(wide)]):
+            self.same(number, figure, "rates of a point between its rounds")
+        budgets = rows("alock-budgets.csv")
+        said, = re.findall(r"of 10 and 20 instead of 5 [^|]*\| ([0-9.]+) to ([0-9.]+) of the throughput", words)
+        gains = [float(row["speed_up"]) for row in budgets if row["remote_budget"] != "5"]
+        for number, figure in zip(said, [min(gains), max(gains)]):
+            self.same(number, figure, "budgets")
+        # Those of the comparison's budgets, at points of both runs.
+        pair = {(row["local_budget"], row["remote_budget"]) for row in rows("alock-raw.csv") if row["lock"] == "alock"}
+        off = []
+        for row in budgets:
+            first = rates.get(("alock", row["threads"], row["locks"], row["locality"]))
+            if first and (row["local_budget"], row["remote_budget"]) in pair:
+                off.append(abs(float(row["throughput"]) / median(first) - 1) * 100)
+        said, = re.findall(r"run twice in one `make run-alock` \| (\d+) and (\d+) % here", words)
+        for number, figure in zip(said, sorted(off), strict=True):
+            self.same(number, figure, "the same point twice")
+
+    def test_baselines(self):
+        each = by(rows("alock-baselines.csv"), lambda row: (row["path"], row["what"]),
+                  lambda row: [float(row[name]) / int(row["verbs"]) / 1000 for name in ("ns", "median_ns")])
+        mean = {key: median(ns for ns, _ in runs) for key, runs in each.items()}
+        lines = self.lines("alock.md", r"\| (loopback|across) \| ([^|]+) \| (\d) \| ([0-9.]+) \| ([0-9.]+) to ([0-9.]+) "
+                                       r"\| ([0-9.]+) \| (\d+) % \| (\d+) % \|")
+        self.assertEqual({(line[1], line[2]) for line in lines}, set(each))
+        shares = {}
+        for line in lines:
+            key = line[1], line[2]
+            means, middles = zip(*each[key])
+            due = [mean[key], min(means), max(means), median(middles)]
+            due += [100 * mean[line[1], of] / mean[key] for of in ("perftest", "perftest with a gap")]
+            for number, figure in enumerate(due):
+                self.same(line[4 + number], figure, f"{key}, column {4 + number}")
+            kind = "locks" if key[1].startswith("rdma_") else key[1].split()[0]
+            for path, yardstick, share in ((key[0], "back to back", due[4]), ("both", "with the gap", due[5])):
+                shares.setdefault((yardstick, path, kind), []).append(share)
+        found = self.lines("alock.md", r"\| (back to back|with the gap) \| (across|loopback|both)[^|]* \| (\d+) to (\d+) % "
+                                       r"\| (\d+) to (\d+) % \|")
+        self.assertEqual(len(found), 3)
+        for line in found:
+            for at, kind in ((3, "locks"), (5, "nic")):
+                of = shares[line[1], line[2], kind]
+                for number, figure in zip(line.group(at, at + 1), (min(of), max(of))):
+                    self.same(number, figure, f"{line[1]}, {line[2]}, {kind}")
+
 
 class Ratios(Page):
     def test_the_table_is_of_the_single_ratios(self):
@@ -153,5 +270,12 @@ class Ratios(Page):
                 # A single ratio has four decimals.
                 self.same(said, figure, row["row"])
             apart += not (min(after) <= due[0] <= max(after) and min(before) <= due[1] <= max(before))
+        pairs = by(rows("ratios-alock.csv"), lambda row: (row["side"], row["turn"], row["threads"], row["locks"], row["locality"]),
+                   lambda row: float(row["throughput"]))
+        less = [median(each) / median(pairs["before", *key[1:]])
+                for key, each in pairs.items() if key[0] == "after" and key[4] == "100"]
+        less = [100 - 100 * ratio for ratio in less if ratio < 1]
+        self.assertEqual((len(less), round(min(less)), round(max(less))), (11, 3, 13))
         log = (RESULTS / "log.md").read_text()
+        self.assertIn("were lower in eleven of the twelve pairs of medians, by 3 to 13 %", log)
         self.assertIn(f"Of {len(table)} rows {len(table) - apart} are the same.", log)

@@ -81,7 +81,8 @@ fn look_of(lock: &str) -> Look {
     }
 }
 
-/// Throughput to that of `raw_spin_lock` in the same run, by writers, a panel a kernel.
+/// Throughput to that of `raw_spin_lock` in the same run, by writers, a panel a kernel. A boot's
+/// figure is the median of its runs.
 ///
 /// # Errors
 /// The errors of [`sheet::read`]; and where a run has no row of `raw_spin_lock`.
@@ -91,7 +92,7 @@ pub fn contended(path: &Path, file: &str, remarks: &[String]) -> Result<Figure, 
     let rate = |it: &Writers| it.acquisitions as f64 / it.seconds;
     let bases = rows.iter().filter(|it| it.lock == BASE);
     let bases: BTreeMap<_, _> = bases.map(|it| (key(it), rate(it))).collect();
-    let mut ratios: BTreeMap<(&str, &str, u32), Vec<f64>> = BTreeMap::new();
+    let mut runs: BTreeMap<(&str, &str, u32), BTreeMap<u32, Vec<f64>>> = BTreeMap::new();
     for row in rows.iter().filter(|it| it.lock != BASE) {
         let base = bases.get(&key(row)).ok_or_else(|| {
             let of = row.identity();
@@ -101,8 +102,13 @@ pub fn contended(path: &Path, file: &str, remarks: &[String]) -> Result<Figure, 
             )
         })?;
         let of = (&row.kernel[..], &row.lock[..], row.writers);
-        ratios.entry(of).or_default().push(rate(row) / base);
+        let boots = runs.entry(of).or_default();
+        boots.entry(row.boot).or_default().push(rate(row) / base);
     }
+    // A boot counts once, with the median of its runs.
+    let of_boot = |runs: &Vec<f64>| Some(Spread::of(runs.iter().copied())?.median);
+    let of_boots = |boots: &BTreeMap<u32, Vec<f64>>| boots.values().filter_map(of_boot).collect();
+    let ratios: BTreeMap<_, Vec<f64>> = runs.iter().map(|(of, it)| (*of, of_boots(it))).collect();
     let spread = |of: &(&str, &str, u32)| Spread::of(ratios.get(of)?.iter().copied());
     let kernels = firsts(rows.iter().map(|it| &it.kernel[..]));
     let locks = firsts(rows.iter().map(|it| &it.lock[..]));
@@ -136,7 +142,7 @@ pub fn contended(path: &Path, file: &str, remarks: &[String]) -> Result<Figure, 
             Some(format!("{name} {}", range(medians)?))
         })
         .collect();
-    let runs = ratios.values().map(Vec::len).max().unwrap_or(0);
+    let boots = ratios.values().map(Vec::len).max().unwrap_or(0);
     let few = writers.keys().next().copied().unwrap_or(0);
     let many = writers.keys().next_back().copied().unwrap_or(0);
     let title = match found.is_empty() {
@@ -147,7 +153,7 @@ pub fn contended(path: &Path, file: &str, remarks: &[String]) -> Result<Figure, 
         ),
     };
     let what = format!(
-        "the medians of {runs} runs' ratios to {BASE} in the same run; bars: least to most"
+        "the medians of {boots} boots' ratios to {BASE} in the same run; bars: least to most boot"
     );
     Ok(Figure {
         file: file.to_owned(),

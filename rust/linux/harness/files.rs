@@ -99,12 +99,17 @@ impl Display for Text<'_> {
 }
 
 /// What is shown of a file. A full buffer ends the formatting, and the caller begins again
-/// with one of twice the size. So the mutex is held for some two texts in all.
+/// with one of twice the size. So the mutex is held for at most three texts in all.
+/// Only `summary`'s short table is computed whole each time.
+///
+/// # Invariants
+///
+/// The pointer is to a `seq_file` that is being shown.
 struct Shown(*mut seq_file);
 
 impl Write for Shown {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        // SAFETY: The file is being shown, by `show`'s contract; the text is of that length.
+        // SAFETY: By the type invariant; the text is of that length.
         match unsafe { seq_write(self.0, text.as_ptr().cast(), text.len()) } {
             0 => Ok(()),
             _ => Err(fmt::Error),
@@ -122,8 +127,10 @@ unsafe extern "C" fn show(arg: *mut c_void, seq: *mut seq_file, id: c_ulong) -> 
     let harness = unsafe { &*arg.cast::<Harness>() };
     if let Some(&(_, write)) = FILES.get(id) {
         let inner = &harness.inner.lock();
+        // INVARIANT: By this function's contract.
+        let mut shown = Shown(seq);
         // Its one error is a full buffer, which the file itself knows of.
-        let _ = Shown(seq).write_fmt(fmt!("{}", Text { inner, write }));
+        let _ = shown.write_fmt(fmt!("{}", Text { inner, write }));
     }
     0
 }

@@ -17,6 +17,7 @@ const BLOCKS: usize = HINTS;
 /// How many bits of a counter's number say its place in its block. The bits above them say the
 /// block, so that an addition needs no division.
 const PLACE_BITS: u32 = PER_BLOCK.next_power_of_two().trailing_zeros();
+const _: () = assert!((BLOCKS << PLACE_BITS) < NONE as usize);
 
 struct Block {
     counts: [Slot; PER_BLOCK],
@@ -166,7 +167,7 @@ fn number_of(before: u32) -> u32 {
 /// The number of the block that has a counter, and where in it. `None` before its first use, and
 /// without a slot.
 fn index_of(number: u32) -> Option<(usize, usize)> {
-    // 0 and `NONE` are far above every block's number.
+    // Less one, 0 (which wraps) and `NONE` are far above every block's number.
     let place = number.wrapping_sub(1) as usize;
     let (set, index) = (place >> PLACE_BITS, place & ((1 << PLACE_BITS) - 1));
     (set < BLOCKS && index < PER_BLOCK).then_some((set, index))
