@@ -161,7 +161,7 @@ impl Counter {
 /// The number of the counter with so many before it: its block and its place there, plus one.
 fn number_of(before: u32) -> u32 {
     let (set, index) = (before / PER_BLOCK as u32, before % PER_BLOCK as u32);
-    ((set << PLACE_BITS) | index) + 1
+    (set << PLACE_BITS) + index + 1
 }
 
 /// The number of the block that has a counter, and where in it. `None` before its first use, and

@@ -219,3 +219,99 @@ impl fmt::Debug for FreeList {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Things for which there was no list come back, each once.
+    #[test]
+    fn what_has_no_list_comes_back() {
+        let list = FreeList::new(4);
+        let owner = Owner::register().unwrap();
+        assert!(list.is_empty());
+        // Number 2, and number 0 after it, as `put` leaves them.
+        list.next[2].store(1, Ordering::Relaxed);
+        list.homeless.store(3, Ordering::Relaxed);
+        assert!(!list.is_empty());
+        assert_eq!(list.len(), 2);
+        assert_eq!(list.pop(&owner), Ok(Some(2)));
+        assert_eq!(list.homeless.load(Ordering::Relaxed), 0);
+        assert!(!list.is_empty());
+        assert_eq!(list.pop(&owner), Ok(Some(0)));
+        assert!(list.is_empty());
+        assert_eq!(list.pop(&owner), Ok(None));
+    }
+
+    /// Who has no list to put things in, leaves them before those that have none already.
+    #[test]
+    fn who_is_in_a_section_leaves_things_without_a_list() {
+        let list = FreeList::new(4);
+        let owner = Owner::register().unwrap();
+        list.homeless.store(4, Ordering::Relaxed);
+        // Numbers 0 and 1 are one list.
+        list.next[0].store(2, Ordering::Relaxed);
+        // SAFETY: the thread is registered, so it has a record.
+        let record = unsafe { &*crate::section::own() };
+        record.shared.section.store(1, Ordering::Relaxed);
+        list.put(&owner, 1);
+        record.shared.section.store(0, Ordering::Relaxed);
+        assert_eq!(list.homeless.load(Ordering::Relaxed), 1);
+        let mut all = Vec::new();
+        while let Some(number) = list.pop(&owner).unwrap() {
+            all.push(number);
+        }
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 3]);
+    }
+
+    /// A pop takes over another CPU's list, and what has no list before that.
+    #[test]
+    fn a_pop_takes_over_what_others_have() {
+        let all = rustix::thread::sched_getaffinity(None).unwrap();
+        let cpus: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU)
+            .filter(|&cpu| all.is_set(cpu))
+            .collect();
+        let bind = |cpu: usize| {
+            let mut one = rustix::thread::CpuSet::new();
+            one.set(cpu);
+            rustix::thread::sched_setaffinity(None, &one).unwrap();
+        };
+        let list = FreeList::new(4);
+        std::thread::scope(|scope| {
+            let other = || {
+                bind(cpus[0]);
+                let owner = Owner::register().unwrap();
+                list.push(&owner, 0).unwrap();
+                list.push(&owner, 2).unwrap();
+            };
+            scope.spawn(other).join().unwrap();
+            list.homeless.store(4, Ordering::Relaxed);
+            let here = || {
+                bind(cpus[cpus.len() - 1]);
+                let owner = Owner::register().unwrap();
+                let popped: Vec<_> = (0..4).map(|_| list.pop(&owner).unwrap()).collect();
+                let first = if cpus.len() == 1 {
+                    [2, 0, 3]
+                } else {
+                    [3, 2, 0]
+                };
+                assert_eq!(
+                    popped,
+                    [Some(first[0]), Some(first[1]), Some(first[2]), None]
+                );
+            };
+            scope.spawn(here).join().unwrap();
+        });
+    }
+
+    #[test]
+    fn debug_says_how_many_are_free() {
+        let list = FreeList::new(4);
+        let owner = Owner::register().unwrap();
+        for number in [3, 1] {
+            list.push(&owner, number).unwrap();
+        }
+        assert_eq!(format!("{list:?}"), "FreeList { free: 2, .. }");
+    }
+}

@@ -9,7 +9,7 @@ use core::fmt;
 use core::mem::align_of;
 use core::ops::ControlFlow;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
 
@@ -24,8 +24,6 @@ use crate::word::Ownership;
 const PAGE: usize = 4096;
 /// How many lists there are. A CPU with a higher number shares one.
 const LISTS: usize = 512;
-/// The `home` of an instance that no CPU has.
-const SPARE: u32 = u32::MAX;
 
 /// The CPU that the thread runs on, or ran on a moment ago. The C library reads it from its own
 /// rseq area where it has one, as glibc since 2.35. That is a load, and no registration of ours.
@@ -38,8 +36,8 @@ fn this_cpu() -> usize {
 /// An instance, in pages of its own.
 struct Node<T> {
     lock: Lock<T>,
-    /// The CPU whose list it is in; [`SPARE`] when in none.
-    home: AtomicU32,
+    /// Whether it is in no CPU's list, and any thread's to take.
+    is_spare: AtomicBool,
     /// The next in its CPU's list.
     next: AtomicPtr<Node<T>>,
     /// The next of all, never changed once the node is seen.
@@ -207,7 +205,7 @@ impl<T: Send + Sync> PerCpu<T> {
                 result => return result.map(|token| (&node.lock, token)),
             }
         }
-        if let Some(node) = self.take_spare(cpu) {
+        if let Some(node) = self.take_spare() {
             // It may still have an owner, which can be cancelled or not.
             let token = owner.acquire(&node.lock);
             self.link(node, cpu);
@@ -260,14 +258,9 @@ impl<T: Send + Sync> PerCpu<T> {
         Ok((lock, token))
     }
 
-    fn take_spare(&self, cpu: usize) -> Option<&Node<T>> {
-        let home = (cpu % LISTS) as u32;
+    fn take_spare(&self) -> Option<&Node<T>> {
         self.all().find(|node| {
-            node.home.load(Ordering::Relaxed) == SPARE
-                && node
-                    .home
-                    .compare_exchange(SPARE, home, Ordering::AcqRel, Ordering::Relaxed)
-                    .is_ok()
+            node.is_spare.load(Ordering::Relaxed) && node.is_spare.swap(false, Ordering::AcqRel)
         })
     }
 
@@ -286,8 +279,7 @@ impl<T: Send + Sync> PerCpu<T> {
         let node = page.map_err(|_| Busy::NoMemory)?.cast::<Node<T>>();
         let mut newest = self.newest.load(Ordering::Relaxed);
         // SAFETY: the mapping is large and aligned enough, and no other thread's. Zeroes are the
-        // other fields: without a next one, and of a home that is known, so that no thread takes it
-        // for a spare one.
+        // other fields: without a next one, and not a spare one for any thread to take.
         unsafe {
             write(&raw mut (*node).lock);
             (*node).older = newest;
@@ -308,7 +300,6 @@ impl<T: Send + Sync> PerCpu<T> {
     /// Puts a node that is in no list at the head of the CPU's.
     fn link(&self, node: &Node<T>, cpu: usize) {
         let list = self.list(cpu);
-        node.home.store((cpu % LISTS) as u32, Ordering::Relaxed);
         // Acquire and release: a thread that still walks from this node, which was in a list
         // before, comes to the new next one by this store alone.
         let mut head = list.load(Ordering::Acquire);
@@ -410,7 +401,7 @@ impl<T: Send + Sync> PerCpu<T> {
                     // Without an owner, before it is any thread's to take.
                     owner.release_all();
                     // A thread that walks here goes on from it, in this list or the next it gets.
-                    node.home.store(SPARE, Ordering::Release);
+                    node.is_spare.store(true, Ordering::Release);
                     taken += 1;
                 } else {
                     before = node;

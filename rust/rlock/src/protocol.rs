@@ -397,4 +397,279 @@ mod tests {
         assert_eq!(own.state.value.get(), now.bits());
         assert_eq!(standing(own.state.value.get(), second), Standing::Dead);
     }
+
+    /// When a scripted victim does something by itself.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    enum When {
+        Never,
+        Barrier,
+        Signal,
+    }
+
+    /// A victim that does as it is told.
+    #[derive(Clone, Copy, Debug)]
+    struct Script {
+        state: u64,
+        in_section: bool,
+        passes_barrier: bool,
+        answers: When,
+        leaves: When,
+        is_signalled: bool,
+        handles: bool,
+    }
+
+    const OLD: Ownership = Ownership::new(1, 7);
+    const ALL: [When; 3] = [When::Never, When::Barrier, When::Signal];
+
+    /// Every script there is.
+    fn scripts() -> impl Iterator<Item = Script> {
+        let states = [
+            0,
+            CANCELLED,
+            CANCELLED | SIGNALLED,
+            CANCELLED | ACKNOWLEDGED,
+        ];
+        (0..4 * 3 * 3 * 16).map(move |n| Script {
+            state: OLD.bits() | states[n % 4],
+            answers: ALL[n / 4 % 3],
+            leaves: ALL[n / 12 % 3],
+            in_section: n / 36 % 2 == 0,
+            passes_barrier: n / 72 % 2 == 0,
+            is_signalled: n / 144 % 2 == 0,
+            handles: n / 288 % 2 == 0,
+        })
+    }
+
+    /// A victim in the course of its script.
+    struct Scripted {
+        script: Script,
+        own: Shared<Interrupted>,
+        signals: Cell<u32>,
+    }
+
+    impl Scripted {
+        fn new(script: Script) -> Self {
+            let own = Shared::<Interrupted>::default();
+            own.state.store_relaxed(script.state);
+            own.section
+                .store_relaxed(u64::from(script.in_section) * OLD.bits());
+            let signals = Cell::new(0);
+            Self {
+                script,
+                own,
+                signals,
+            }
+        }
+
+        fn comes_to(&self, when: When) {
+            if self.script.answers == when {
+                self.own.state.fetch_or(ACKNOWLEDGED);
+            }
+            if self.script.leaves == when {
+                self.own.section.store_relaxed(0);
+            }
+        }
+    }
+
+    impl Victim for &Scripted {
+        fn passed_barrier(&mut self) -> bool {
+            self.comes_to(When::Barrier);
+            self.script.passes_barrier
+        }
+        fn signal(&mut self) -> Result<(), Busy> {
+            if !self.script.is_signalled {
+                return Err(Busy::NoSignal);
+            }
+            self.signals.set(self.signals.get() + 1);
+            self.comes_to(When::Signal);
+            Ok(())
+        }
+        fn will_handle(&mut self) -> bool {
+            self.script.handles
+        }
+    }
+
+    /// What becomes of each script, told once more: whether it was asked, the signals, the result.
+    fn due_of_a_try(script: Script) -> (bool, u32, Result<Cancelled, Busy>) {
+        let answered = script.answers == When::Barrier;
+        match script {
+            _ if script.state & ACKNOWLEDGED != 0 => (false, 0, Ok(Cancelled::Before)),
+            _ if !script.passes_barrier && answered => (true, 0, Ok(Cancelled::Before)),
+            _ if !script.passes_barrier => (true, 0, Err(Busy::Running)),
+            _ if !script.in_section || script.leaves == When::Barrier => {
+                (true, 0, Ok(Cancelled::Outside))
+            }
+            _ if !script.is_signalled => (true, 0, Err(Busy::NoSignal)),
+            _ if script.handles || script.answers != When::Never => {
+                (true, 1, Ok(Cancelled::Inside))
+            }
+            _ if script.leaves == When::Signal => (true, 1, Ok(Cancelled::Outside)),
+            _ => (true, 1, Err(Busy::InSection)),
+        }
+    }
+
+    /// The state says what happened to the victim, and nothing else.
+    #[track_caller]
+    fn state_is(victim: &Scripted, asked: bool, answered: bool) {
+        let (script, signals) = (victim.script, victim.signals.get());
+        let state = victim.own.state.value.get();
+        assert_eq!(Ownership::from_bits(state), OLD, "{script:?}");
+        let has = |flag: u64| state & flag != 0;
+        assert_eq!(
+            has(CANCELLED),
+            asked || script.state & CANCELLED != 0,
+            "{script:?}"
+        );
+        // An answer makes the ownership dead, and no canceller writes to it any more.
+        if signals != 0 && !answered {
+            assert!(has(SIGNALLED), "{script:?}");
+        }
+        if signals == 0 {
+            assert_eq!(has(SIGNALLED), script.state & SIGNALLED != 0, "{script:?}");
+        }
+    }
+
+    #[test]
+    fn a_try_does_what_its_victim_allows() {
+        for script in scripts() {
+            let victim = Scripted::new(script);
+            let (asked, signals, due) = due_of_a_try(script);
+            assert_eq!(cancel(&victim.own, OLD, &mut &victim), due, "{script:?}");
+            assert_eq!(victim.signals.get(), signals, "{script:?}");
+            state_is(&victim, asked, script.answers != When::Never);
+        }
+    }
+
+    /// One signal at most, none before the barrier, and none to who was sent one or has answered.
+    #[test]
+    fn who_is_strict_counts_on_an_answer() {
+        for script in scripts() {
+            for (turns, barrier) in [(0, true), (2, true), (0, false)] {
+                let victim = Scripted::new(script);
+                let (asks, waits) = (Cell::new(0), Cell::new(0));
+                let pass = || {
+                    asks.set(asks.get() + 1);
+                    victim.comes_to(When::Barrier);
+                    barrier.then_some(()).ok_or(Busy::NoBarrier)
+                };
+                let wait = || {
+                    waits.set(waits.get() + 1);
+                    if waits.get() == turns {
+                        victim.own.section.store_relaxed(0);
+                    }
+                    (waits.get() <= turns).then_some(()).ok_or(Busy::Deadline)
+                };
+                let said = cancel_strictly(&victim.own, OLD, &mut &victim, pass, wait);
+                let dead = script.state & ACKNOWLEDGED != 0;
+                let outside = !script.in_section || script.leaves == When::Barrier;
+                let unanswered = script.answers != When::Barrier && script.state & SIGNALLED == 0;
+                let tried = !dead && barrier && !outside && unanswered;
+                let sent = tried && script.is_signalled;
+                let ends = script.answers == When::Barrier
+                    || sent && (script.answers == When::Signal || script.leaves == When::Signal);
+                let due = match () {
+                    () if dead => Ok(Cancelled::Before),
+                    () if !barrier => Err(Busy::NoBarrier),
+                    () if outside => Ok(Cancelled::Outside),
+                    () if ends || turns == 2 => Ok(Cancelled::Inside),
+                    () if tried && !script.is_signalled => Err(Busy::NoSignal),
+                    () => Err(Busy::Deadline),
+                };
+                let told = format!("{script:?}, {turns} turns, barrier {barrier}");
+                assert_eq!(said, due, "{told}");
+                assert_eq!(asks.get(), u32::from(!dead), "{told}");
+                assert_eq!(victim.signals.get(), u32::from(sent), "{told}");
+                let inside = !dead && barrier && !outside;
+                let waited = if inside && !ends { turns.max(1) } else { 0 };
+                assert_eq!(waits.get(), waited, "{told}");
+                state_is(&victim, !dead, script.answers != When::Never);
+            }
+        }
+    }
+
+    /// A section commits if it is valid and its handler does not send it away, and only then.
+    #[test]
+    fn a_section_commits_what_is_valid() {
+        let actions = [Action::Return, Action::Abort, Action::Defer];
+        for (first, second, flags) in
+            (0..18).map(|n| (actions[n % 3], actions[n / 3 % 3], [0, CANCELLED][n / 9]))
+        {
+            let own = Shared::<Interrupted>::default();
+            own.state.store_relaxed(OLD.bits() | flags);
+            let (commits, mut places) = (Cell::new(0), Vec::new());
+            let told = section(
+                &own,
+                OLD,
+                || commits.set(commits.get() + 1),
+                |place| {
+                    assert_eq!(own.section.value.get(), OLD.bits());
+                    assert_eq!(commits.get(), u32::from(place == Position::After));
+                    places.push(place);
+                    [first, second, Action::Return][places.len() - 1]
+                },
+            );
+            let looks = first != Action::Abort && flags == 0;
+            let valid = looks && second != Action::Abort;
+            assert_eq!((told, commits.get()), (valid, u32::from(valid)));
+            let due = [Position::Before, Position::Before, Position::After];
+            assert_eq!(places, due[..1 + usize::from(looks) + usize::from(valid)]);
+            assert_eq!(own.section.value.get(), 0);
+        }
+    }
+
+    /// A lock changes hands when its owner's end is sure, and only then.
+    #[test]
+    fn a_lock_is_acquired_after_its_owner() {
+        let mine = Ownership::new(2, 3);
+        for owner in [Ownership::NOBODY, OLD, mine] {
+            for fails in [false, true] {
+                let lock = Interrupted::default();
+                lock.store_relaxed(owner.bits());
+                let mut cancelled = Vec::new();
+                let said = acquire(&lock, mine, |ownership| {
+                    assert_eq!(lock.value.get(), owner.bits());
+                    cancelled.push(ownership);
+                    (!fails).then_some(()).ok_or(Busy::Running)
+                });
+                let other = owner == OLD;
+                assert_eq!(cancelled, if other { vec![OLD] } else { vec![] });
+                let refused = other && fails;
+                assert_eq!(said, if refused { Err(Busy::Running) } else { Ok(()) });
+                let holds = if refused { OLD } else { mine };
+                assert_eq!(lock.value.get(), holds.bits());
+            }
+        }
+    }
+
+    /// A handler answers a thread that was cancelled, wherever it finds it, and no other.
+    #[test]
+    fn a_handler_answers_who_was_cancelled() {
+        let places = [Position::Before, Position::After, Position::Elsewhere];
+        for (place, flags, in_section) in
+            (0..3 * 2 * 2).map(|n| (places[n % 3], [0, CANCELLED][n / 3 % 2], n / 6 == 0))
+        {
+            let own = Shared::<Interrupted>::default();
+            own.state.store_relaxed(OLD.bits() | flags);
+            own.section
+                .store_relaxed(u64::from(in_section) * OLD.bits());
+            let defers = place == Position::Elsewhere && in_section;
+            let action = match place {
+                _ if flags == 0 => Action::Return,
+                Position::Before => Action::Abort,
+                Position::Elsewhere if defers => Action::Defer,
+                _ => Action::Return,
+            };
+            assert_eq!(
+                on_signal(&own, place),
+                action,
+                "{place:?} {flags} {in_section}"
+            );
+            let answer = if flags == 0 || defers {
+                0
+            } else {
+                ACKNOWLEDGED
+            };
+            assert_eq!(own.state.value.get(), OLD.bits() | flags | answer);
+        }
+    }
 }

@@ -488,3 +488,16 @@ fn a_free_list_gives_each_once() {
     assert_eq!(all.len(), THINGS as usize);
     assert!(list.is_empty());
 }
+
+#[test]
+fn debug_says_what_is_there() {
+    let data = PerCpu::new(|| Slot::new(0));
+    assert_eq!(format!("{data:?}"), "PerCpu { instances: 0, .. }");
+    let owner = Owner::register().unwrap();
+    data.acquire(&owner).map(drop).unwrap();
+    assert_eq!(format!("{data:?}"), "PerCpu { instances: 1, .. }");
+    let _one = only_one_counts();
+    let counter = Counter::new();
+    counter.add(7);
+    assert_eq!(format!("{counter:?}"), "7");
+}

@@ -15,6 +15,7 @@ mod kernels;
 mod late;
 mod sent;
 mod signals;
+mod slots;
 mod wrap;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
