@@ -66,6 +66,16 @@ cached() {
 	printf '%s\n' "$dir"
 }
 
+# forget DAYS PATTERN... : removes what nobody asked the cache for in so many days. Another make may rename or remove
+# an entry meanwhile; find 4.9 fails then, -ignore_readdir_race or not, and what it left waits for the next call.
+forget() {
+	local days=$1 pattern
+	shift
+	for pattern; do
+		find "$cache" -maxdepth 1 -name "$pattern" -mtime "+$days" -exec rm -rf {} + 2>/dev/null || true
+	done
+}
+
 # discard DIR... : removes what a toolbox or a build left, read-only parts too.
 discard() {
 	local dir

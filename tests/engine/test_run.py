@@ -28,7 +28,7 @@ class Cargo(Tree):
         self.assertEqual(lines[2:], ["not ok mutant p/b: host c passes"])
 
     def test_one_that_does_not_compile(self):
-        self.missed(bug(new="broken"), "does not compile")
+        self.missed(bug(new="broken"), "does not compile: ")
 
     def test_one_that_does_not_apply(self):
         self.missed(bug(old="line two"), "does not apply")
@@ -149,7 +149,7 @@ class Guest(Tree):
         self.missed(self.torture("exit 0"), "exit 0 where 3", "not ok mutant torture control")
 
     def test_does_not_compile(self):
-        self.missed(self.torture("broken"), "does not compile")
+        self.missed(self.torture("broken"), "does not compile: broken; see build/mutants-module/")
 
     def test_a_check_that_is_not_there(self):
         self.missed(bug(caught='["torture ticket onwer"]'), "the checks are")

@@ -9,7 +9,7 @@ import threading
 import time
 
 from . import catalogue
-from .shell import Shell
+from .shell import Shell, read
 
 
 class Stop(Exception):
@@ -157,3 +157,8 @@ class World:
 
     def verdict(self, ok, what, why):
         return self.engine.verdict(ok, what, why)
+
+    def uncompiled(self, bug, log):
+        """The verdict on a bug that does not compile, with the compiler's last words: a log may be gone when they are read."""
+        last = " ".join(read(self.top / log).strip().splitlines()[-2:])
+        return self.verdict(False, bug.full, f"does not compile: {last}; see {log}")

@@ -141,7 +141,7 @@ class Cargo(World):
             with self.engine.planted(bug, self.top / tree):
                 programs = self.build(tree, f"{log}.build", [how for how, _ in mine], bug.option("fast", False))
                 if programs is None:
-                    yield self.verdict(False, bug.full, f"does not compile; see {log}.build")
+                    yield self.uncompiled(bug, f"{log}.build")
                     continue
                 for how, catch in mine:
                     yield self.one(tree, bug, how, catch, programs, f"{log}.{catch.test.replace('::', '.')}")

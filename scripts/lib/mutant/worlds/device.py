@@ -52,7 +52,7 @@ class Device(World):
         """Here they are compiled alone: the guest's verdicts come at the end."""
         with self.engine.planted(bug, self.top / AT / "tree"):
             if not self.compile(f"{AT}/tree", bug.stem):
-                yield self.verdict(False, bug.full, f"does not compile; see {AT}/log/{bug.stem}.build")
+                yield self.uncompiled(bug, f"{AT}/log/{bug.stem}.build")
                 return
         self.known.add(bug.full)
         for catch in catches:

@@ -77,7 +77,7 @@ class Module(World):
     def built(self, bug, kernel, tree, at):
         """(module, None), or (None, the verdict)."""
         module = self.module(kernel, tree, f"{at}.build")
-        return (module, None) if module else (None, self.verdict(False, bug.full, f"does not compile; see {at}.build"))
+        return (module, None) if module else (None, self.uncompiled(bug, f"{at}.build"))
 
     # --- kunit
 
