@@ -43,10 +43,6 @@ pub struct FreeList {
     homeless: AtomicU32,
 }
 
-fn empty() -> Slot {
-    Slot::new(0)
-}
-
 impl FreeList {
     /// Makes a list of things with the numbers below `capacity`, none of which is free.
     ///
@@ -59,7 +55,8 @@ impl FreeList {
             "capacity is {capacity}; allowed is less"
         );
         Self {
-            heads: PerCpu::new(empty),
+            // A list that is empty holds 0.
+            heads: PerCpu::new(Slot::default),
             next: (0..capacity).map(|_| AtomicU32::new(0)).collect(),
             homeless: AtomicU32::new(0),
         }
