@@ -14,7 +14,7 @@ run-kernel: ## ticket, TWA and the kernel's spinlock in QEMU; also as `make run`
 	@scripts/run
 run-alock: ## ALock beside an RDMA spinlock and RDMA MCS, on soft-RoCE nodes of a guest (4 min)
 	@scripts/run-alock
-sim-alock: ## the same on simulated clusters of 5, 10 and 20 nodes (9 min)
+sim-alock: ## the same on simulated clusters of 5, 10 and 20 nodes (2 min)
 	@scripts/sim-alock
 bench-kernel: ## an uncontended pair, and 1, 2, 4 writers, on two kernels; also as `make bench`
 	@scripts/bench

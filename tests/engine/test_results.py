@@ -100,6 +100,15 @@ class Kernel(Page):
             for number, figure in enumerate([median(rate), median(ratios), min(ratios), max(ratios)]):
                 self.same(line[4 + number], figure, f"{line[1]}, {line[2]}, {line[3]} writers, column {4 + number}")
 
+    def test_more_virtual_cpus_than_cpus(self):
+        rates = by(rows("oversubscribed.csv"), lambda row: row["lock"],
+                   lambda row: int(row["acquisitions"]) / float(row["seconds"]))
+        said = [line.groups() for line in self.lines("kernel.md", r"\| `?(\w+)`? \| ([\d,]+) to ([\d,]+) \|")]
+        self.assertEqual([lock for lock, _, _ in said], list(rates))
+        for lock, least, most in said:
+            self.same(least.replace(",", ""), min(rates[lock]), lock)
+            self.same(most.replace(",", ""), max(rates[lock]), lock)
+
     def test_the_findings(self):
         boots = {}  # of writers: the ratio of each boot, by lock and point
         rates = {(row["lock"], row["kernel"], row["writers"], row["boot"]): int(row["acquisitions"]) / float(row["seconds"])
