@@ -2,7 +2,7 @@
 
 //! A lock that does not exclude, for harnesses to find.
 
-use super::{RawLock, World};
+use super::{Make, RawLock, World};
 
 /// Lets all threads in at once, as locktorture's `lock_busted` does.
 ///
@@ -23,9 +23,16 @@ use super::{RawLock, World};
 #[derive(Default)]
 pub struct Busted;
 
+impl<C> Make<C> for Busted {
+    fn make(_: u32, _: impl FnMut(u32) -> C) -> Self {
+        Self
+    }
+}
+
 impl<W: World> RawLock<W> for Busted {
     const EXCLUDES: bool = false;
     const FIFO: bool = false;
+    const TICKET_BITS: u32 = 0;
 
     #[inline(always)]
     fn lock(&self, _: &W) -> u32 {
@@ -42,11 +49,6 @@ impl<W: World> RawLock<W> for Busted {
 
     #[inline(always)]
     fn is_locked(&self) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    fn is_contended(&self) -> bool {
         false
     }
 }

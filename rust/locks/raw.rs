@@ -6,9 +6,8 @@ use super::World;
 
 /// A lock without data, in the world `W`.
 ///
-/// `lock` returns a *ticket* that the owner hands back to `unlock`. A lock that
-/// queues by tickets needs it there. A harness checks the order of admission by
-/// it.
+/// `lock` returns a *token* that the owner hands back to `unlock`: its ticket, or its node. A
+/// harness checks the order of admission by tickets.
 ///
 /// # Examples
 ///
@@ -19,9 +18,9 @@ use super::World;
 ///
 /// /// What `work` returns, run by the lock's owner.
 /// fn with<R>(lock: &impl RawLock<Process>, world: &Process, work: impl FnOnce() -> R) -> R {
-///     let ticket = lock.lock(world);
+///     let token = lock.lock(world);
 ///     let result = work();
-///     lock.unlock(world, ticket);
+///     lock.unlock(world, token);
 ///     result
 /// }
 ///
@@ -35,11 +34,14 @@ pub trait RawLock<W: World> {
     /// Whether two owners can never overlap.
     const EXCLUDES: bool;
 
-    /// Whether the lock is granted in the order of tickets. Tickets are given out one by one,
-    /// from the first on.
+    /// Whether threads are admitted in the order in which they come to the lock's first word.
     const FIFO: bool;
 
-    /// Acquires, waiting as long as it takes. Returns the owner's ticket.
+    /// How many bits a ticket has, where tokens are tickets; else 0. Tickets are given out one by one
+    /// from the first on, and granted in that order.
+    const TICKET_BITS: u32;
+
+    /// Acquires, waiting as long as it takes. Returns the owner's token.
     fn lock(&self, world: &W) -> u32;
 
     /// Acquires if the lock is free and has no waiter. Never waits. Fails also when another CPU's
@@ -48,16 +50,34 @@ pub trait RawLock<W: World> {
 
     /// Releases, handing over to the waiter that is next, if any.
     ///
-    /// `ticket` must be what the caller's `lock` or `try_lock` returned, and is given back once.
+    /// `token` must be what the caller's `lock` or `try_lock` returned, and is given back once.
     /// Otherwise the lock no longer excludes.
+    ///
+    /// After the store by which the next owner enters, this touches no word of the lock. So the
+    /// next owner may free the lock.
     ///
     /// From before `lock` until this returns, the caller must not be descheduled where others
     /// could wait for it forever. In a kernel, preemption stays off.
-    fn unlock(&self, world: &W, ticket: u32);
+    fn unlock(&self, world: &W, token: u32);
 
     /// Whether the lock is owned at some moment during the call.
     fn is_locked(&self) -> bool;
+}
 
-    /// Whether the lock has a waiter at some moment during the call, or changes hands during it.
-    fn is_contended(&self) -> bool;
+/// A lock that a world can make out of its words.
+///
+/// # Examples
+///
+/// ```
+/// # mod process { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/process/world.rs")); }
+/// # use process::{Cell, Process};
+/// use handover_locks::{Make, RawLock, Ticket};
+///
+/// let lock = Ticket::make(7, Cell::new);
+/// assert_eq!(lock.lock(&Process::new()), 7);
+/// ```
+pub trait Make<C>: Sized {
+    /// A free lock. Its first ticket is `first`, where it has tickets; of more bits than a ticket
+    /// has, the low ones count.
+    fn make(first: u32, word: impl FnMut(u32) -> C) -> Self;
 }

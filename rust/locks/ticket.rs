@@ -2,7 +2,7 @@
 
 //! The classic ticket lock.
 
-use super::{RawLock, Word, World};
+use super::{Awaited, Make, RawLock, Word, World};
 
 /// The words of a ticket lock, and the steps it shares with TWA.
 ///
@@ -72,7 +72,7 @@ impl<C: Word> Ticket<C> {
     /// of `grant`.
     #[inline(always)]
     pub(super) fn draw(&self) -> u32 {
-        self.ticket.fetch_inc_relaxed()
+        self.ticket.fetch_add_relaxed(1)
     }
 
     /// How many tickets are to be served before `ticket`.
@@ -95,7 +95,7 @@ impl<C: Word> Ticket<C> {
     /// Acquire, pairs with the release in [`Ticket::hand_over`].
     #[cold]
     pub(super) fn wait_for_grant(&self, ticket: u32) {
-        self.grant.wait_acquire(|grant| grant == ticket);
+        self.grant.wait_acquire(Awaited::is(ticket));
     }
 
     /// Serves the next ticket and returns it. Only the owner writes `grant`, so
@@ -115,8 +115,13 @@ impl<C: Word> Ticket<C> {
     ///
     /// Acquire on the load of `grant`, pairs with the release in [`Ticket::hand_over`]. `ticket`
     /// is never behind `grant`. If `ticket` equals the value read before, `grant` has not moved
-    /// since. The lock is then free at the moment of the `cmpxchg`. Exactly 2^32 acquisitions
-    /// between the load and the `cmpxchg` would deceive it.
+    /// since. The lock is then free at the moment of the `cmpxchg`.
+    ///
+    /// A multiple of 2^32 acquisitions between the load and the `cmpxchg` would deceive it. At 10 ns
+    /// an acquisition the thread would have to stall for 43 s there. The count would have to be
+    /// exact. A kernel has preemption off there. A thread of a process may stall as long; one count in
+    /// 2^32 then deceives it. In [`OneWordTwa`](super::OneWordTwa), which compares ticket and grant in
+    /// one step, nothing aliases.
     #[inline(always)]
     pub(super) fn draw_if_free(&self) -> Option<u32> {
         let grant = self.grant.load_acquire();
@@ -138,11 +143,24 @@ impl<C: Word> Ticket<C> {
         let grant = self.grant.load_acquire();
         self.ticket.load_relaxed().wrapping_sub(grant)
     }
+
+    /// Whether the lock has a waiter at some moment during the call, or changes hands during it.
+    #[inline(always)]
+    pub fn is_contended(&self) -> bool {
+        self.queue_length() > 1
+    }
 }
 
-impl<W: World> RawLock<W> for Ticket<W::Word> {
+impl<C> Make<C> for Ticket<C> {
+    fn make(first: u32, mut word: impl FnMut(u32) -> C) -> Self {
+        Self::new(word(first), word(first))
+    }
+}
+
+impl<W: World, C: Word> RawLock<W> for Ticket<C> {
     const EXCLUDES: bool = true;
     const FIFO: bool = true;
+    const TICKET_BITS: u32 = 32;
 
     #[inline(always)]
     fn lock(&self, _: &W) -> u32 {
@@ -166,10 +184,5 @@ impl<W: World> RawLock<W> for Ticket<W::Word> {
     #[inline(always)]
     fn is_locked(&self) -> bool {
         self.queue_length() != 0
-    }
-
-    #[inline(always)]
-    fn is_contended(&self) -> bool {
-        self.queue_length() > 1
     }
 }

@@ -2,10 +2,20 @@
 
 //! TWA: a ticket lock augmented with a waiting array.
 
-use super::{RawLock, Ticket, Word, World};
+use super::{Awaited, Make, RawLock, Ticket, Word, World};
 
 /// The slots of the waiting array, a power of two (the paper's `ArraySize`).
 pub const WAIT_ARRAY_SLOTS: u32 = 4096;
+
+/// The slot in which the holder of `ticket` waits, long term, of the lock `key`.
+///
+/// 127 is odd, so tickets of one lock reuse a slot only 4096 apart. That holds across the wrap of 16-bit
+/// tickets and of 32-bit ones. Neighbours lie in different 128-byte sectors. The key keeps locks with
+/// equal tickets apart.
+#[inline(always)]
+pub(super) fn slot_index(key: u32, ticket: u32) -> u32 {
+    (ticket.wrapping_mul(127) ^ key) & (WAIT_ARRAY_SLOTS - 1)
+}
 
 /// A ticket lock with a waiting array, which all locks of a world share. The next
 /// `LONG_TERM_THRESHOLD` waiters wait on `grant`, all others on slots of the array.
@@ -65,14 +75,9 @@ impl<C, const LONG_TERM_THRESHOLD: u32> Twa<C, LONG_TERM_THRESHOLD> {
     }
 
     /// The slot in which the holder of `ticket` waits, long term.
-    ///
-    /// 127 is odd, so tickets of one lock reuse a slot only 4096 apart, also across the wrap.
-    /// Neighbours lie in different 128-byte sectors. The lock's address keeps locks with equal
-    /// tickets apart.
     #[inline(always)]
-    fn slot_index(&self, ticket: u32) -> u32 {
-        let address = core::ptr::from_ref(self) as usize as u32;
-        (ticket.wrapping_mul(127) ^ address) & (WAIT_ARRAY_SLOTS - 1)
+    fn slot<'w, W: World>(&self, world: &'w W, ticket: u32) -> &'w W::Word {
+        world.slot(slot_index(world.key(self), ticket))
     }
 }
 
@@ -80,9 +85,9 @@ impl<C: Word, const LONG_TERM_THRESHOLD: u32> Twa<C, LONG_TERM_THRESHOLD> {
     /// Lines 43 to 61: waits, long term while `distance` tickets are served
     /// first, then on `grant`.
     #[cold]
-    fn wait<W: World<Word = C>>(&self, world: &W, ticket: u32, distance: u32) {
+    fn wait<W: World>(&self, world: &W, ticket: u32, distance: u32) {
         if distance > LONG_TERM_THRESHOLD {
-            self.wait_long_term(world.slot(self.slot_index(ticket)), ticket);
+            self.wait_long_term(self.slot(world, ticket), ticket);
         }
         self.ticket.wait_for_grant(ticket);
     }
@@ -96,20 +101,35 @@ impl<C: Word, const LONG_TERM_THRESHOLD: u32> Twa<C, LONG_TERM_THRESHOLD> {
     /// notification that the wait below cannot miss. `grant` itself needs no ordering here: the
     /// waiter acquires in `wait_for_grant`.
     #[inline(always)]
-    fn wait_long_term(&self, slot: &C, ticket: u32) {
+    fn wait_long_term(&self, slot: &impl Word, ticket: u32) {
         loop {
             let seen = slot.load_acquire();
             if self.ticket.distance_relaxed(ticket) <= LONG_TERM_THRESHOLD {
                 return;
             }
-            slot.wait_acquire(|now| now != seen);
+            slot.wait_acquire(Awaited::not(seen));
         }
     }
 }
 
-impl<W: World, const LONG_TERM_THRESHOLD: u32> RawLock<W> for Twa<W::Word, LONG_TERM_THRESHOLD> {
+impl<C: Word, const LONG_TERM_THRESHOLD: u32> Twa<C, LONG_TERM_THRESHOLD> {
+    /// Whether the lock has a waiter at some moment during the call, or changes hands during it.
+    #[inline(always)]
+    pub fn is_contended(&self) -> bool {
+        self.ticket.is_contended()
+    }
+}
+
+impl<C, const LONG_TERM_THRESHOLD: u32> Make<C> for Twa<C, LONG_TERM_THRESHOLD> {
+    fn make(first: u32, mut word: impl FnMut(u32) -> C) -> Self {
+        Self::new(word(first), word(first))
+    }
+}
+
+impl<W: World, C: Word, const LONG_TERM_THRESHOLD: u32> RawLock<W> for Twa<C, LONG_TERM_THRESHOLD> {
     const EXCLUDES: bool = true;
     const FIFO: bool = true;
+    const TICKET_BITS: u32 = 32;
 
     #[inline(always)]
     fn lock(&self, world: &W) -> u32 {
@@ -133,18 +153,12 @@ impl<W: World, const LONG_TERM_THRESHOLD: u32> RawLock<W> for Twa<W::Word, LONG_
         // the next owner may come near. Release, pairs with the acquires in
         // `wait_long_term`: the grant stored above is seen with it. A RMW,
         // since other locks' notifications hit the slot too.
-        world
-            .slot(self.slot_index(next.wrapping_add(LONG_TERM_THRESHOLD)))
+        self.slot(world, next.wrapping_add(LONG_TERM_THRESHOLD))
             .inc_release();
     }
 
     #[inline(always)]
     fn is_locked(&self) -> bool {
-        <Ticket<W::Word> as RawLock<W>>::is_locked(&self.ticket)
-    }
-
-    #[inline(always)]
-    fn is_contended(&self) -> bool {
-        <Ticket<W::Word> as RawLock<W>>::is_contended(&self.ticket)
+        self.ticket.queue_length() != 0
     }
 }

@@ -16,6 +16,9 @@ pub trait Listed: Copy + 'static {
     /// Its name in `torture_type`.
     fn name(&self) -> &'static str;
 
+    /// Whether a plan takes it that is not told which.
+    fn is_usual(&self) -> bool;
+
     /// Whether it is a lock at all; `all` means those that are.
     fn excludes(&self) -> bool;
 

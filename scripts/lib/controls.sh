@@ -50,9 +50,9 @@ listings_control() {
 	finds "not the next line of $of: let job = self.jobs.lock().last();" || return 1
 	sed '/let queue = Queue::new/{h;d};/Ok(Self { queue })/G' docs/kernel.md >$at
 	finds "not the next line of $of: let queue = Queue::new()?;" || return 1
-	sed '/^<!-- lines of/d' docs/kernel.md >$at
+	sed '0,/^<!-- lines of/{/^<!-- lines of/d}' docs/kernel.md >$at
 	finds "no line before it says which file's lines these are" || return 1
-	sed 's/rust_twa_main/rust_twa_moved/' docs/kernel.md >$at
+	sed '0,/rust_twa_main/s//rust_twa_moved/' docs/kernel.md >$at
 	finds "rust/linux/sample/rust_twa_moved.rs is no Rust file of the tree" || return 1
 	mkdir -p build/check/rust/linux
 	sed '0,/<!-- lines of/{/<!-- lines of/d}' rust/linux/spin/lock.rs >build/check/rust/linux/lock.rs

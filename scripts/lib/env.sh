@@ -26,9 +26,15 @@ die() {
 # digest FILE... : a short key of the files' contents. What moves a file makes nothing anew.
 digest() { (cd "$top" && sha256sum "$@" | cut -d' ' -f1 | sha256sum | cut -c1-12); }
 
-# locks [KIND] : the module's locks, a line each, out of the list that it is compiled with; of a kind, `lock` or
-# `control`, alone.
-locks() { awk -F'\t' -v kind="${1:-}" '!/^#/ && (kind == "" || $2 == kind) { print $1 }' "$top/rust/linux/harness/locks.tsv"; }
+# listed_locks [FILE] : the module's locks in the order of `all`, each with its kind, out of the lists that it is
+# compiled with, or one of them. for_each_lock in rust/locks/list.rs says what the kinds are.
+listed_locks() {
+	[ $# -gt 0 ] || set -- rust/locks/list.rs rust/linux/harness/registry.rs
+	(cd "$top" && sed -nE 's/^ +([a-z0-9_]+): .* = (usual|more|control), ".*";$/\1 \2/p' "$@")
+}
+
+# locks [KIND] : their names; of a kind, or with `lock` of the kinds that are locks, alone.
+locks() { listed_locks | awk -v kind="${1:-}" 'kind == "" || $2 == kind || (kind == "lock" && $2 != "control") { print $1 }'; }
 
 # The crates of which the host's tests are made; and those that need the RDMA toolbox.
 host_crates=(rust/locks rust/measure rust/rlock rust/rlock-bench rust/alock rust/alock-sim rust/figures)

@@ -21,7 +21,7 @@ def source(path):
 
 def inline(text):
     """In a module that is written in its parent's file, `super` is that file."""
-    for found in re.finditer(r'\bmod\s+\$?\w+\s*\{', text):
+    for found in re.finditer(r'\bmod\s+(?:\$?\w+|\[<[^>]*>\])\s*\{', text):
         end, depth = found.end(), 1
         while depth:
             depth += {"{": 1, "}": -1}.get(text[end], 0)

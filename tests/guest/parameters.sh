@@ -167,7 +167,7 @@ sweep() {
 bare() {
 	insmod /handover.ko || return 1
 	# Under PREEMPT_RT there is no spin_lock.
-	types=$(locks lock | paste -sd, | sed 's/,spin_lock,/,(spin_lock,)?/')
+	types=$(locks usual | paste -sd, | sed 's/,spin_lock,/,(spin_lock,)?/')
 	grep -qE "^workload: experiment=torture torture_type=$types"' nwriters_stress=1,2,4 cs_steps=20 ncs_steps=400 checks=owner,counter,order,progress duration=30 runs=7 stall_secs=10 seed=[1-9][0-9]* nice=19$' \
 		$debug/status || { cat $debug/status; return 1; }
 	rmmod handover
@@ -241,15 +241,16 @@ late_stop() {
 uncontended() {
 	echo "experiment=uncontended torture_type=ticket,spin_lock runs=2" >$debug/control || return 1
 	await done 60 || return 1
-	rows=$(tail -n +2 $debug/uncontended | cut -d, -f1,2 | sort | paste -sd' ')
-	[ "$rows" = "SpinLock,1 SpinLock,2 ticket,1 ticket,2" ] || { cat $debug/uncontended; return 1; }
+	rows=$(tail -n +2 $debug/uncontended | cut -d, -f1-4 | sort | paste -sd' ')
+	[ "$rows" = "spin_lock,bound,far,1 spin_lock,bound,far,2 spin_lock,bound,near,1 spin_lock,bound,near,2 \
+ticket,inlined,far,1 ticket,inlined,far,2 ticket,inlined,near,1 ticket,inlined,near,2" ] || { cat $debug/uncontended; return 1; }
 	pairs=$(sed -n 's/^workload: experiment=uncontended torture_type=ticket,spin_lock runs=2 pairs=//p' $debug/summary)
 	[ "$(column pairs $debug/uncontended | sort -u)" = "$pairs" ] || { cat $debug/summary; return 1; }
-	[ "$(grep -c '^ticket,[12],' $debug/summary)" -eq 2 ] || { cat $debug/summary; return 1; }
+	[ "$(grep -c '^ticket,inlined,[a-z]*,[12],' $debug/summary)" -eq 4 ] || { cat $debug/summary; return 1; }
 	said "Invalid argument" "experiment=uncontended torture_type=twa,busted"
 }
 
-for bad in torture_type=mcs torture_type=twa,twa torture_type= nwriters_stress=0 nwriters_stress=-2 \
+for bad in torture_type=hemlock torture_type=twa,twa torture_type= nwriters_stress=0 nwriters_stress=-2 \
 	nwriters_stress=1025 nwriters_stress=two nwriters_stress=1,,2 nwriters_stress=4,4 cs_steps=-1 cs_steps=1000001 \
 	ncs_steps=many ncs_steps=-1 duration=-1 duration=86401 runs=0 runs=1001 stat_interval=-1 \
 	stat_interval=3601 verbose=2 seed=-1 seed=18446744073709551616 checks=hope checks= \

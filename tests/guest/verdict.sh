@@ -26,8 +26,8 @@ finish() {
 	exit $failed
 }
 
-# locks [KIND] : the module's locks, a line each; of a kind, `lock` or `control`, alone.
-locks() { awk -F'\t' -v kind="${1:-}" '!/^#/ && (kind == "" || $2 == kind) { print $1 }' /locks.tsv; }
+# locks [KIND] : the module's locks, a line each; of a kind (usual, more, control), or with `lock` those that are locks.
+locks() { awk -v kind="${1:-}" 'kind == "" || $2 == kind || (kind == "lock" && $2 != "control") { print $1 }' /locks; }
 
 # tell_file NAME FILE : it comes out (scripts/guest/boot --out); and packed, as NAME.gz.b64, for a
 # serial line is slow.

@@ -5,7 +5,7 @@
 
 use super::{
     shim::{self, Thread},
-    subject::LockCell,
+    subject::{KernelRawSpin, LockCell},
     text::put,
 };
 use crate::{
@@ -334,7 +334,7 @@ struct Probe {
 
 impl Probe {
     fn state(&self) -> *mut raw_spinlock {
-        self.lock.raw_state()
+        self.lock.state::<KernelRawSpin>()
     }
 
     /// The first word of the lock: qspinlock's value.

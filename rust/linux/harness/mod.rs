@@ -9,14 +9,14 @@
 //! | `shim.c`, `shim.rs` | what Rust cannot reach, and its declarations |
 //! | `hot.h` | where the locks' two calls lie in this module |
 //! | `text.rs` | the kernel's formatting of what `measure` writes |
-//! | `subject.rs` | what can be tortured, behind one call shape |
+//! | `pairs.rs` | what an uncontended pair is to be read with: shape, layout |
+//! | `subject.rs` | what can be tortured and timed |
 //! | `writer.rs` | a writer's loop and the checks in it |
 //! | `registry.rs` | the locks that can be named |
-//! | `pairs.rs` | the uncontended pairs' names |
 //! | `plan.rs` | an experiment's parameters, of this machine and these locks |
 //! | `stall.rs` | the watchdog over a run's writers |
 //! | `torture.rs` | one run: start, measure, stop, judge |
-//! | `uncontended.rs` | the uncontended pair |
+//! | `uncontended.rs` | runs of the uncontended pairs |
 //! | `facts.rs`, `facts.c` | what a figure must be read with; which slow path spinlocks have |
 //! | `state.rs` | what requests, results and readers share |
 //! | `report.rs` | what dmesg and debugfs say, alike |

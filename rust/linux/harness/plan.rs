@@ -32,12 +32,16 @@ impl Listed for Entry {
         self.name
     }
 
+    fn is_usual(&self) -> bool {
+        self.is_usual
+    }
+
     fn excludes(&self) -> bool {
         self.excludes
     }
 
     fn has_pair(&self) -> bool {
-        pairs::index_of(self).is_some()
+        self.excludes
     }
 }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The locks that can be named: a new one has a line in `locks.tsv` and its type in [`LOCKS`].
+//! The locks that can be named: those of `rust/locks/list.rs`, and the kernel's own.
 
 use super::{
+    pairs::{Layout, Shape},
     shim::ThreadFn,
-    subject::{BustedSpin, KernelSpin, LockCell, Subject},
-    writer,
+    subject::{self, Control, LockCell},
 };
-use crate::spin::{KernelTicket, KernelTwa, SpinBackend};
+use crate::{
+    locks::{list::for_each_lock, *},
+    spin::{SpinBackend, Word},
+};
 
 /// A lock that can be named.
 #[derive(Clone, Copy)]
@@ -16,105 +19,163 @@ pub(crate) struct Entry {
     pub(crate) name: &'static str,
     /// What it is and promises, for people.
     pub(crate) about: &'static str,
+    /// Whether it is taken where no lock is named.
+    pub(crate) is_usual: bool,
     /// Whether it is a lock at all; `all` means those that are.
     pub(crate) excludes: bool,
     /// Whether it has tickets, which it admits in order.
-    pub(crate) fifo: bool,
+    pub(crate) has_tickets: bool,
+    /// How a section calls it.
+    pub(crate) shape: Shape,
     /// Makes a free lock with this first ticket, in a cell that is not in use.
     pub(crate) init: fn(&mut LockCell, u32),
     /// What a writer's kthread runs.
     pub(crate) writer: ThreadFn,
+    /// Runs the timed pairs of the lock in a cell, in which `init` made it.
+    pub(crate) pairs: fn(&LockCell, Layout),
 }
 
-/// The list that people and scripts read, too. A line has a name, `lock` or `control`,
-/// and what the lock promises, with tabs between; `#` begins a comment.
-const LIST: &[u8] = include_bytes!("locks.tsv");
+/// A lock's loops and its entry, in a module with its name. Each writers' loop has a page of its own, and
+/// all timed pairs of a layout have one.
+macro_rules! entry {
+    ($name:ident, $subject:ty, $is_usual:literal, $about:literal) => {
+        use crate::harness::{registry::*, subject::Subject as _, writer};
+        use kernel::ffi::{c_int, c_void};
 
-/// The first of `bytes` up to `end`, and what comes behind that.
-const fn cut(bytes: &'static [u8], end: u8) -> (&'static [u8], &'static [u8]) {
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at] == end {
-            return (bytes.split_at(at).0, bytes.split_at(at + 1).1);
+        pub(super) const ENTRY: Entry = Entry {
+            name: stringify!($name),
+            about: $about,
+            is_usual: $is_usual,
+            excludes: <$subject>::EXCLUDES,
+            has_tickets: <$subject>::TICKET_BITS != 0,
+            shape: <$subject>::SHAPE,
+            init: |cell, first| {
+                // SAFETY: The cell is big enough and no other thread uses it.
+                unsafe { <$subject>::init(cell.state::<$subject>(), first) }
+            },
+            writer: run,
+            pairs: |cell, layout| {
+                let pairs = match layout {
+                    Layout::Near => near_pairs,
+                    Layout::Far => far_pairs,
+                };
+                // SAFETY: `init` made the lock in the cell.
+                unsafe { pairs(cell) };
+            },
+        };
+
+        page_aligned!(".text.handover_laps.", $name);
+        #[inline(never)]
+        #[link_section = concat!(".text.handover_laps.", stringify!($name))]
+        fn laps(me: &writer::Writer, arena: &writer::Arena) -> crate::measure::prng::Prng {
+            writer::laps::<$subject>(me, arena)
         }
-        at += 1;
-    }
-    (bytes, &[])
-}
 
-/// Whether the two are the same; `==` is not for constants.
-pub(super) const fn same(one: &[u8], other: &[u8]) -> bool {
-    let mut at = 0;
-    while at < one.len() && at < other.len() && one[at] == other[at] {
-        at += 1;
-    }
-    at == one.len() && at == other.len()
-}
-
-/// Whether the list has `name` as a lock, and what it promises.
-const fn listed(name: &str) -> (bool, &'static str) {
-    let mut rest = LIST;
-    while !rest.is_empty() {
-        let (line, behind) = cut(rest, b'\n');
-        let (first, more) = cut(line, b'\t');
-        if same(first, name.as_bytes()) {
-            let (kind, about) = cut(more, b'\t');
-            assert!(same(kind, b"lock") || same(kind, b"control"));
-            return match core::str::from_utf8(about) {
-                Ok(about) => (same(kind, b"lock"), about),
-                Err(_) => panic!("locks.tsv is no text"),
-            };
+        /// # Safety
+        ///
+        /// The caller has the duties of [`writer::writer`].
+        unsafe extern "C" fn run(arg: *mut c_void) -> c_int {
+            // SAFETY: By this function's contract.
+            unsafe { writer::writer(arg, laps) }
         }
-        rest = behind;
-    }
-    panic!("a lock of LOCKS has no line in locks.tsv");
+
+        /// # Safety
+        ///
+        /// The lock must be in the cell, and stay there meanwhile.
+        #[inline(never)]
+        #[link_section = ".text.handover"]
+        unsafe fn near_pairs(cell: &LockCell) {
+            // SAFETY: By this function's contract.
+            unsafe { <$subject>::pairs(cell.state::<$subject>()) };
+        }
+
+        /// # Safety
+        ///
+        /// The lock must be in the cell, and stay there meanwhile.
+        #[inline(never)]
+        #[link_section = ".text.handover_far"]
+        unsafe fn far_pairs(cell: &LockCell) {
+            // SAFETY: By this function's contract.
+            unsafe { <$subject>::pairs(cell.state::<$subject>()) };
+        }
+    };
 }
 
-/// How many locks are listed.
-const fn count() -> usize {
-    let (mut rest, mut count) = (LIST, 0);
-    while !rest.is_empty() {
-        let (line, behind) = cut(rest, b'\n');
-        count += (!line.is_empty() && line[0] != b'#') as usize;
-        rest = behind;
+/// Has a section begin a page. (rustc's functions cannot ask for that.)
+macro_rules! page_aligned {
+    ($section:literal $(, $name:ident)?) => {
+        #[cfg(CONFIG_X86_64)]
+        core::arch::global_asm!(concat!(
+            ".pushsection ", $section, $(stringify!($name),)? ",\"ax\",@progbits\n.p2align 12\n.popsection"
+        ));
+    };
+}
+page_aligned!(".text.handover_far");
+
+/// The list of all entries: of the locks that come second, then of those that come first. The latter
+/// may have attributes.
+macro_rules! entries {
+    (
+        { $($(#[$meta:meta])* $own:ident: $subject:ty = $own_kind:ident, $own_about:literal;)* }
+        $($name:ident: $lock:ty = $kind:ident, $about:literal;)*
+    ) => {
+        $(entries!(@$kind $name, $lock, $about);)*
+        $($(#[$meta])* mod $own { entries!(@own $own_kind $own, $subject, $own_about); })*
+
+        /// Every lock, in the order of `all`.
+        pub(crate) static LOCKS: &[Entry] = {
+            const ALL: &[Option<Entry>] = &[
+                $(entries!(@entry $kind $name),)*
+                $($(#[$meta])* Some($own::ENTRY),)*
+            ];
+            &some::<{ count(ALL) }>(ALL)
+        };
+    };
+    (@model $name:ident, $lock:ty, $about:literal) => {};
+    (@control $name:ident, $lock:ty, $about:literal) => {
+        mod $name { entry!($name, Control<$lock>, false, $about); }
+    };
+    (@usual $name:ident, $lock:ty, $about:literal) => {
+        mod $name { entry!($name, SpinBackend<$lock>, true, $about); }
+    };
+    (@more $name:ident, $lock:ty, $about:literal) => {
+        mod $name { entry!($name, SpinBackend<$lock>, false, $about); }
+    };
+    (@own usual $name:ident, $subject:ty, $about:literal) => { entry!($name, $subject, true, $about); };
+    (@own more $name:ident, $subject:ty, $about:literal) => { entry!($name, $subject, false, $about); };
+    (@entry model $name:ident) => { None };
+    (@entry $kind:ident $name:ident) => { Some($name::ENTRY) };
+}
+
+/// How many entries there are.
+const fn count(all: &[Option<Entry>]) -> usize {
+    let (mut at, mut count) = (0, 0);
+    while at < all.len() {
+        count += all[at].is_some() as usize;
+        at += 1;
     }
     count
 }
 
-impl Entry {
-    const fn new<S: Subject>(name: &'static str) -> Self {
-        let (is_lock, about) = listed(name);
-        if is_lock != S::EXCLUDES {
-            panic!("locks.tsv takes a control for a lock, or a lock for a control");
+/// The entries that there are.
+const fn some<const N: usize>(all: &[Option<Entry>]) -> [Entry; N] {
+    let mut entries = [raw_spin_lock::ENTRY; N];
+    let (mut at, mut to) = (0, 0);
+    while at < all.len() {
+        if let Some(entry) = all[at] {
+            entries[to] = entry;
+            to += 1;
         }
-        Self {
-            name,
-            about,
-            excludes: S::EXCLUDES,
-            fifo: S::FIFO,
-            init: |cell, first| {
-                // SAFETY: The cell is big enough and no other thread uses it.
-                unsafe { S::init(cell.state::<S>(), first) }
-            },
-            writer: writer::writer::<S>,
-        }
+        at += 1;
     }
+    entries
 }
 
-/// Every lock, in the order of `all`.
-pub(crate) static LOCKS: &[Entry] = {
+for_each_lock! { entries {
     // Under PREEMPT_RT spin_lock() is another lock, which sleeps.
-    if ALL.len() + cfg!(CONFIG_PREEMPT_RT) as usize != count() {
-        panic!("a line of locks.tsv has no lock in LOCKS");
-    }
-    ALL
-};
-
-const ALL: &[Entry] = &[
-    Entry::new::<SpinBackend<KernelTwa>>("twa"),
-    Entry::new::<SpinBackend<KernelTicket>>("ticket"),
     #[cfg(not(CONFIG_PREEMPT_RT))]
-    Entry::new::<KernelSpin>("spin_lock"),
-    Entry::new::<KernelSpin>("raw_spin_lock"),
-    Entry::new::<BustedSpin>("busted"),
-];
+    spin_lock: subject::KernelSpin = usual, "the kernel's spin_lock(): exclusion; here the same code as raw_spin_lock, so their difference is noise";
+    raw_spin_lock: subject::KernelRawSpin = usual, "the kernel's raw_spin_lock(): exclusion";
+    #[cfg(all(CONFIG_X86_64, CONFIG_QUEUED_SPINLOCKS))]
+    qspinlock: subject::KernelQueued = more, "the kernel's qspinlock, with its fast path inlined as ours is: exclusion";
+} }

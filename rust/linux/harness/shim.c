@@ -102,14 +102,6 @@ const char *handover_param(const char *key, size_t len)
 	return NULL;
 }
 
-/*
- * Opens the page of the writers' loops: every lock's lies in it whole, and every
- * lock's calls leave it. Never called.
- */
-__section(".text.handover_laps") __aligned(PAGE_SIZE) void handover_laps_begin(void)
-{
-}
-
 void handover_raw_spin_init(raw_spinlock_t *lock)
 {
 	raw_spin_lock_init(lock);

@@ -9,7 +9,6 @@ struct seq_file;
 struct task_struct;
 
 const char *handover_param(const char *key, size_t len);
-void handover_laps_begin(void);
 void handover_raw_spin_init(raw_spinlock_t *lock);
 void handover_raw_spin_lock(raw_spinlock_t *lock);
 void handover_raw_spin_unlock(raw_spinlock_t *lock);

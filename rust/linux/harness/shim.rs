@@ -89,6 +89,29 @@ extern "C" {
     pub(crate) fn raw_spin_unlock(lock: *mut raw_spinlock);
 }
 
+#[cfg(all(CONFIG_X86_64, CONFIG_QUEUED_SPINLOCKS))]
+extern "C" {
+    /// The kernel's own, for a qspinlock whose value was last seen to be `value`. A kernel with
+    /// paravirtual spinlocks has another one beside, and calls this the native one.
+    #[cfg_attr(
+        CONFIG_PARAVIRT_SPINLOCKS,
+        link_name = "native_queued_spin_lock_slowpath"
+    )]
+    pub(crate) fn queued_spin_lock_slowpath(lock: *mut c_void, value: u32);
+}
+
+#[cfg(CONFIG_KUNIT = "y")]
+extern "C" {
+    /// The kernel's own: has `cpu` run `function(arg)` in an interrupt, and with `wait` waits for it.
+    #[link_name = "smp_call_function_single"]
+    pub(crate) fn interrupt_cpu(
+        cpu: c_int,
+        function: unsafe extern "C" fn(*mut c_void),
+        arg: *mut c_void,
+        wait: c_int,
+    ) -> c_int;
+}
+
 /// What the files of debugfs call (`struct handover_files`).
 #[repr(C)]
 pub(crate) struct FileOps {

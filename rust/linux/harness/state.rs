@@ -2,7 +2,9 @@
 
 //! What requests, results and readers share: where the harness stands.
 
-use super::{facts::Facts, pairs::Sample, plan::Plan, registry::Entry, shim::Thread, text::put};
+use super::{
+    facts::Facts, plan::Plan, registry::Entry, shim::Thread, text::put, uncontended::Sample,
+};
 use crate::measure::{outcome, verdict};
 use kernel::{
     fmt::{self, Display, Formatter},

@@ -3,20 +3,25 @@
 //! What can be tortured: our locks and the kernel's, behind one call shape.
 //!
 //! Each critical section has two calls out of line around it, for every lock.
-//! The kernel's are `_raw_spin_lock` and `_raw_spin_unlock`. Ours switch
-//! preemption off and on, with the lock's own steps inlined between.
+//! [`Shape`] says which. The kernel's are `_raw_spin_lock` and `_raw_spin_unlock`.
+//! Ours switch preemption off and on, with the lock's own steps inlined between.
 
-use super::shim;
-use crate::{
-    locks::{Busted, RawLock},
-    spin::{self, Linux, SpinBackend, SpinRaw, SpinState},
+use super::{
+    pairs::{Shape, PAIRS},
+    shim,
 };
-use core::{cell::UnsafeCell, mem::MaybeUninit};
+use crate::{
+    locks::{Make, RawLock, Word as _},
+    spin::{self, Linux, SpinBackend, SpinRaw, SpinState, Word},
+};
+use core::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit};
+#[cfg(not(CONFIG_PREEMPT_RT))]
+use kernel::sync::lock::spinlock::SpinLockBackend;
 use kernel::{
     bindings::{lock_class_key, raw_spinlock},
     ffi::c_char,
     prelude::*,
-    sync::lock::Backend,
+    sync::lock::{Backend, Lock},
 };
 
 /// A lock that a writer can take.
@@ -32,8 +37,12 @@ pub(crate) unsafe trait Subject: 'static {
     /// Whether it is a lock at all.
     const EXCLUDES: bool;
 
-    /// Whether tickets, counted from the first, are admitted in order.
-    const FIFO: bool;
+    /// How many bits a ticket has, where tokens are tickets, counted from the first and admitted in
+    /// order; else 0.
+    const TICKET_BITS: u32;
+
+    /// How a section calls it.
+    const SHAPE: Shape;
 
     /// Makes a free lock; its first ticket is `first`, where there are tickets.
     ///
@@ -42,7 +51,7 @@ pub(crate) unsafe trait Subject: 'static {
     /// `state` must be valid for writes.
     unsafe fn init(state: *mut Self::State, first: u32);
 
-    /// Acquires. Returns the ticket, where there are tickets.
+    /// Acquires. Returns the token.
     ///
     /// # Safety
     ///
@@ -53,15 +62,42 @@ pub(crate) unsafe trait Subject: 'static {
     ///
     /// # Safety
     ///
-    /// The caller must own the lock by `lock`, which returned `ticket`.
-    unsafe fn unlock(state: *mut Self::State, ticket: u32);
+    /// The caller must own the lock by `lock`, which returned `token`.
+    unsafe fn unlock(state: *mut Self::State, token: u32);
+
+    /// The pair that is timed: that of the public type, where there is one.
+    ///
+    /// # Safety
+    ///
+    /// `state` must be initialised and stay so meanwhile.
+    #[inline(always)]
+    unsafe fn pair(state: *mut Self::State) {
+        // SAFETY: By this function's contract.
+        let token = unsafe { Self::lock(state) };
+        // SAFETY: Locked above.
+        unsafe { Self::unlock(state, token) };
+    }
+
+    /// The pairs of a sample, for a function of each lock and layout.
+    ///
+    /// # Safety
+    ///
+    /// `state` must be initialised and stay so meanwhile.
+    #[inline(always)]
+    unsafe fn pairs(state: *mut Self::State) {
+        for _ in 0..PAIRS {
+            // SAFETY: By this function's contract.
+            unsafe { Self::pair(state) };
+        }
+    }
 }
 
 // SAFETY: `SpinRaw` promises exclusion.
 unsafe impl<R: SpinRaw + 'static> Subject for SpinBackend<R> {
     type State = SpinState<R>;
     const EXCLUDES: bool = <R as RawLock<Linux>>::EXCLUDES;
-    const FIFO: bool = <R as RawLock<Linux>>::FIFO;
+    const TICKET_BITS: u32 = <R as RawLock<Linux>>::TICKET_BITS;
+    const SHAPE: Shape = Shape::Inlined;
 
     unsafe fn init(state: *mut Self::State, first: u32) {
         let (name, key) = class();
@@ -76,9 +112,15 @@ unsafe impl<R: SpinRaw + 'static> Subject for SpinBackend<R> {
     }
 
     #[inline(always)]
-    unsafe fn unlock(state: *mut Self::State, ticket: u32) {
+    unsafe fn unlock(state: *mut Self::State, token: u32) {
         // SAFETY: By this function's contract.
-        unsafe { <Self as Backend>::unlock(state, &ticket) };
+        unsafe { <Self as Backend>::unlock(state, &token) };
+    }
+
+    #[inline(always)]
+    unsafe fn pair(state: *mut Self::State) {
+        // SAFETY: By this function's contract.
+        drop(unsafe { Lock::<(), Self>::from_raw(state) }.lock());
     }
 }
 
@@ -90,15 +132,15 @@ fn class() -> (*const c_char, *mut lock_class_key) {
     )
 }
 
-/// The kernel's spinlock, as C calls it: `raw_spin_lock()`, and on a kernel
-/// without PREEMPT_RT `spin_lock()`, are the function called here.
-pub(crate) struct KernelSpin;
+/// The kernel's raw spinlock, as C calls it.
+pub(crate) struct KernelRawSpin;
 
 // SAFETY: The kernel's spinlock excludes.
-unsafe impl Subject for KernelSpin {
+unsafe impl Subject for KernelRawSpin {
     type State = raw_spinlock;
     const EXCLUDES: bool = true;
-    const FIFO: bool = false;
+    const TICKET_BITS: u32 = 0;
+    const SHAPE: Shape = Shape::Called;
 
     unsafe fn init(state: *mut Self::State, _: u32) {
         // SAFETY: By this function's contract.
@@ -119,18 +161,108 @@ unsafe impl Subject for KernelSpin {
     }
 }
 
-/// The lock that does not exclude, with preemption as for the others.
-pub(crate) struct BustedSpin;
+/// The kernel's spinlock. On a kernel without PREEMPT_RT `spin_lock()` is `raw_spin_lock()` on its
+/// first field. Its pair is that of the kernel's Rust binding.
+#[cfg(not(CONFIG_PREEMPT_RT))]
+pub(crate) struct KernelSpin;
 
-// SAFETY: It says that it does not exclude.
-unsafe impl Subject for BustedSpin {
-    type State = Busted;
-    const EXCLUDES: bool = <Busted as RawLock<Linux>>::EXCLUDES;
-    const FIFO: bool = <Busted as RawLock<Linux>>::FIFO;
+#[cfg(not(CONFIG_PREEMPT_RT))]
+// SAFETY: The kernel's spinlock excludes.
+unsafe impl Subject for KernelSpin {
+    type State = <SpinLockBackend as Backend>::State;
+    const EXCLUDES: bool = true;
+    const TICKET_BITS: u32 = 0;
+    const SHAPE: Shape = Shape::Bound;
+
+    unsafe fn init(state: *mut Self::State, _: u32) {
+        let (name, key) = class();
+        // SAFETY: By this function's contract; name and key are static.
+        unsafe { SpinLockBackend::init(state, name, key) };
+    }
+
+    #[inline(always)]
+    unsafe fn lock(state: *mut Self::State) -> u32 {
+        // SAFETY: By this function's contract. A `spinlock_t` begins with its `raw_spinlock_t`.
+        unsafe { KernelRawSpin::lock(state.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn unlock(state: *mut Self::State, token: u32) {
+        // SAFETY: By this function's contract, and as in `lock`.
+        unsafe { KernelRawSpin::unlock(state.cast(), token) };
+    }
+
+    #[inline(always)]
+    unsafe fn pair(state: *mut Self::State) {
+        // SAFETY: By this function's contract.
+        drop(unsafe { Lock::<(), SpinLockBackend>::from_raw(state) }.lock());
+    }
+}
+
+/// The kernel's qspinlock, called as our locks are. Its fast path is inlined between the calls that
+/// switch preemption off and on. Its slow path is the kernel's own, which it exports.
+///
+/// The unlock is the plain one of a kernel without paravirtual spinlocks. It goes with the slow path
+/// that is called here.
+#[cfg(all(CONFIG_X86_64, CONFIG_QUEUED_SPINLOCKS))]
+pub(crate) struct KernelQueued;
+
+#[cfg(all(CONFIG_X86_64, CONFIG_QUEUED_SPINLOCKS))]
+// SAFETY: qspinlock excludes. The lock is this module's own, so no other thread takes it by another
+// path.
+unsafe impl Subject for KernelQueued {
+    type State = Word;
+    const EXCLUDES: bool = true;
+    const TICKET_BITS: u32 = 0;
+    const SHAPE: Shape = Shape::Inlined;
 
     unsafe fn init(state: *mut Self::State, _: u32) {
         // SAFETY: By this function's contract.
-        unsafe { state.write(Busted) };
+        unsafe { state.write(Word::new(0)) };
+    }
+
+    #[inline(always)]
+    unsafe fn lock(state: *mut Self::State) -> u32 {
+        // SAFETY: Paired with `preempt_enable` in `unlock`.
+        unsafe { spin::shim::handover_preempt_disable() };
+        // SAFETY: By this function's contract.
+        let word = unsafe { &*state };
+        if !word.cmpxchg_acquire(0, 1) {
+            // SAFETY: By this function's contract. The slow path takes any value as the one last seen.
+            unsafe { shim::queued_spin_lock_slowpath(state.cast(), word.load_relaxed()) };
+        }
+        0
+    }
+
+    #[inline(always)]
+    unsafe fn unlock(state: *mut Self::State, _: u32) {
+        // SAFETY: By this function's contract. The low byte is the owner's to clear, with release: on
+        // x86 a plain store, which the compiler moves nothing across.
+        unsafe {
+            core::arch::asm!("mov byte ptr [{word}], 0", word = in(reg) state,
+                             options(nostack, preserves_flags));
+        }
+        // SAFETY: Paired with `preempt_disable` in `lock`.
+        unsafe { spin::shim::handover_preempt_enable() };
+    }
+}
+
+/// What does not exclude, with preemption as for the others.
+pub(crate) struct Control<R>(PhantomData<R>);
+
+// SAFETY: It says whether it excludes.
+unsafe impl<R: RawLock<Linux> + Make<Word> + 'static> Subject for Control<R> {
+    type State = R;
+    const EXCLUDES: bool = {
+        assert!(!R::EXCLUDES, "the list takes a lock for a control");
+        false
+    };
+    const TICKET_BITS: u32 = R::TICKET_BITS;
+    const SHAPE: Shape = Shape::Inlined;
+
+    unsafe fn init(state: *mut Self::State, first: u32) {
+        // SAFETY: By this function's contract.
+        unsafe { state.write(R::make(first, Word::new)) };
     }
 
     #[inline(always)]
@@ -142,9 +274,9 @@ unsafe impl Subject for BustedSpin {
     }
 
     #[inline(always)]
-    unsafe fn unlock(state: *mut Self::State, ticket: u32) {
+    unsafe fn unlock(state: *mut Self::State, token: u32) {
         // SAFETY: By this function's contract.
-        unsafe { &*state }.unlock(&Linux, ticket);
+        unsafe { &*state }.unlock(&Linux, token);
         // SAFETY: Paired with `preempt_disable` in `lock`.
         unsafe { spin::shim::handover_preempt_enable() };
     }
@@ -166,11 +298,6 @@ impl LockCell {
     /// An empty cell.
     pub(crate) fn new() -> Self {
         Self(UnsafeCell::new(MaybeUninit::uninit()))
-    }
-
-    /// The same for the kernel's raw spinlock.
-    pub(crate) fn raw_state(&self) -> *mut raw_spinlock {
-        self.state::<KernelSpin>()
     }
 
     /// The address of the lock's words.

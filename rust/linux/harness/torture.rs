@@ -321,7 +321,7 @@ impl<'a> Run<'a> {
             stall_secs: self.plan.stall_secs,
             seed: course.seed.wrapping_sub(self.number.into()),
             nice: self.threads.first().map_or(0, Thread::nice),
-            first_ticket: self.lock.fifo.then_some(self.first_ticket),
+            first_ticket: self.lock.has_tickets.then_some(self.first_ticket),
         }
     }
 

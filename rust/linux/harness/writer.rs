@@ -159,13 +159,13 @@ fn bump(count: &Once<u64>) {
     count.write(count.read().wrapping_add(1));
 }
 
-/// A writer's kthread.
+/// What a writer's kthread runs; `laps` is [`laps`] of its lock.
 ///
 /// # Safety
 ///
-/// `arg` must point to a [`Writer`] whose arena holds a lock of type `S`. Both must
+/// `arg` must point to a [`Writer`] whose arena holds a lock of the type of `laps`. Both must
 /// stay until `done` is set.
-pub(crate) unsafe extern "C" fn writer<S: Subject>(arg: *mut c_void) -> c_int {
+pub(crate) unsafe fn writer(arg: *mut c_void, laps: fn(&Writer, &Arena) -> Prng) -> c_int {
     // SAFETY: By this function's contract.
     let me = unsafe { &*arg.cast::<Writer>() };
     // SAFETY: By this function's contract.
@@ -186,7 +186,7 @@ pub(crate) unsafe extern "C" fn writer<S: Subject>(arg: *mut c_void) -> c_int {
         // SAFETY: No lock is held.
         unsafe { shim::handover_cond_resched() };
     }
-    let mut prng = laps::<S>(me, arena);
+    let mut prng = laps(me, arena);
     me.sink.write(*prng.state());
     // Release, pairs with the acquire in `Run::join`: what this thread
     // counted is seen with it.
@@ -196,12 +196,18 @@ pub(crate) unsafe extern "C" fn writer<S: Subject>(arg: *mut c_void) -> c_int {
     0
 }
 
-/// The measured loop. It is a function of its own, so that a disassembly shows it. All
-/// locks' loops are in one page, which `shim.c` opens. Under emulation a loop that
-/// straddles two pages costs a quarter more.
-#[inline(never)]
-#[link_section = ".text.handover_laps"]
-fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
+/// The bits that a ticket has; none where tokens are no tickets.
+const fn mask_of_tickets<S: Subject>() -> u32 {
+    match u32::MAX.checked_shr(32 - S::TICKET_BITS) {
+        Some(mask) => mask,
+        None => 0,
+    }
+}
+
+/// The measured loop. Each lock's is a function of its own, so that a disassembly shows it, and begins
+/// a page. Under emulation a loop that straddles two pages costs a quarter more.
+#[inline(always)]
+pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
     let Course {
         cs_steps,
         ncs_steps,
@@ -233,7 +239,7 @@ fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
             // Read and written under every lock. The work is not quite the same: our locks
             // store the ticket and the kernel's a constant, for about three instructions less.
             let next = guarded.next.read();
-            if S::FIFO && next != ticket {
+            if (next ^ ticket) & mask_of_tickets::<S>() != 0 {
                 bump(&me.order_failures);
             }
             guarded.next.write(ticket.wrapping_add(1));

@@ -6,7 +6,7 @@
 //! after another, and `tests/guest/kunit.sh` loads the module without an experiment.
 
 use super::{
-    course::{first_ticket, nobody_late, present, words, Order},
+    course::{first_ticket, nobody_late, Order},
     team::{reached, together, Muster},
 };
 use crate::{
@@ -49,6 +49,22 @@ impl Release {
         index: 0,
         added: 0,
     };
+}
+
+/// The words of a TWA lock: the next ticket, and the one being served.
+fn words<T>(lock: &TwaLock<T>) -> &[Word; 2] {
+    const { assert!(size_of::<KernelTwa>() == size_of::<[Word; 2]>()) };
+    // SAFETY: A `Lock` begins with its backend's state, a `SpinState` with its `KernelTwa`, and that
+    // is these two words; all are `repr(C)` or transparent. The words are atomic, so sharing them is
+    // sound.
+    unsafe { &*core::ptr::from_ref(lock).cast() }
+}
+
+/// The number of the owner and the waiters.
+fn present<T>(lock: &TwaLock<T>) -> u32 {
+    let [ticket, grant] = words(lock);
+    let grant = grant.load_acquire();
+    ticket.load_relaxed().wrapping_sub(grant)
 }
 
 /// What the owners write down.

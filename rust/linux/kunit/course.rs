@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What contenders do, for every lock made of tickets.
+//! What contenders do, for every lock.
 //!
-//! A thread that waits in a lock cannot say so. Its ticket can: the two words of a
-//! lock are read here to know how many wait. In a lock that is not in use yet they
-//! are written, to begin near the wrap.
+//! A thread that waits in a lock cannot say so. The lock's first word can: every thread that comes
+//! changes it. A lock that is not in use yet is made anew, to begin near the wrap.
 
 use super::team::{reached, together, Muster};
 use crate::{
     harness::shim,
-    locks::Word as _,
-    spin::{SpinBackend, SpinRaw, Word},
+    locks::{RawLock, Word as _},
+    spin::{Linux, SpinBackend, SpinRaw, Word},
 };
 use kernel::{
     error::code::ETIMEDOUT,
     prelude::*,
     processor::cpu_relax,
     sync::{
-        atomic::{Atomic, Relaxed},
+        atomic::{Acquire, Atomic, Relaxed, Release},
         lock::Lock,
     },
 };
@@ -25,27 +24,59 @@ use kernel::{
 /// A lock of ours over `T`.
 pub(super) type Spin<T, R> = Lock<T, SpinBackend<R>>;
 
-/// A lock's words: the next ticket, and the one being served.
-pub(super) fn words<T, R: SpinRaw>(lock: &Spin<T, R>) -> &[Word; 2] {
-    const { assert!(size_of::<R>() == size_of::<[Word; 2]>()) };
-    // SAFETY: A `Lock` begins with its backend's state, a `SpinState` with its
-    // `R`, and the locks made of tickets are these two words; all are `repr(C)`
-    // or transparent. The words are atomic, so sharing them is sound.
-    unsafe { &*core::ptr::from_ref(lock).cast() }
+/// Where a lock's own words lie.
+fn raw<T, R: SpinRaw>(lock: &Spin<T, R>) -> *mut R {
+    // A `Lock` begins with its backend's state, and a `SpinState` with its `R`; both are `repr(C)`.
+    core::ptr::from_ref(lock).cast_mut().cast()
+}
+
+/// The value of a lock's first word.
+fn first_word<T, R: SpinRaw>(lock: &Spin<T, R>) -> u32 {
+    const { assert!(size_of::<R>() >= size_of::<Word>() && align_of::<R>() >= align_of::<Word>()) };
+    // SAFETY: Every lock that excludes begins with a word, as `raw` says. It is atomic, so sharing it
+    // is sound.
+    unsafe { &*raw(lock).cast::<Word>() }.load_acquire()
 }
 
 /// Makes `ticket` the first that an unused lock gives out.
 pub(super) fn first_ticket<T, R: SpinRaw>(lock: &Spin<T, R>, ticket: u32) {
-    words(lock)
-        .iter()
-        .for_each(|word| word.store_release(ticket));
+    // SAFETY: The place is valid for writes, being a cell's, and no thread uses the lock.
+    unsafe { raw(lock).write(R::make(ticket, Word::new)) };
 }
 
-/// The number of the owner and the waiters.
-pub(super) fn present<T, R: SpinRaw>(lock: &Spin<T, R>) -> u32 {
-    let [ticket, grant] = words(lock);
-    let grant = grant.load_acquire();
-    ticket.load_relaxed().wrapping_sub(grant)
+/// Contenders that come to a lock one after another.
+pub(super) struct Line {
+    come: Atomic<u32>,
+    /// The lock's first word before the last of them came.
+    before: Atomic<u32>,
+}
+
+impl Line {
+    /// An empty one.
+    pub(super) const fn new() -> Self {
+        Self {
+            come: Atomic::new(0),
+            before: Atomic::new(0),
+        }
+    }
+
+    /// Whether so many have come to `lock`, and the last of them is seen there.
+    fn has<T, R: SpinRaw>(&self, lock: &Spin<T, R>, contenders: u32) -> bool {
+        let is_seen =
+            || !<R as RawLock<Linux>>::FIFO || first_word(lock) != self.before.load(Relaxed);
+        self.come.load(Acquire) == contenders && (contenders == 0 || is_seen())
+    }
+
+    /// Waits until so many have come, and comes next: the caller then takes `lock`. False if they do
+    /// not come.
+    fn join<T, R: SpinRaw>(&self, lock: &Spin<T, R>, contenders: u32) -> bool {
+        let is_next = reached(|| self.has(lock, contenders));
+        if is_next {
+            self.before.store(first_word(lock), Relaxed);
+            self.come.store(contenders + 1, Release);
+        }
+        is_next
+    }
 }
 
 /// Sleeps; on a thread that may not, the kernel complains.
@@ -63,7 +94,7 @@ pub(super) fn nobody_late(late: &Atomic<bool>) -> Result {
 }
 
 /// Sections of each thread in [`exclude`].
-pub(super) const LAPS: u32 = 400;
+pub(super) const LAPS: u32 = 150;
 
 /// `threads` threads add one to what `lock` protects, [`LAPS`] times each, by
 /// `lock` and by `try_lock`. Returns how often two were in the section.
@@ -75,9 +106,11 @@ pub(super) fn exclude<R: SpinRaw>(lock: &Spin<u32, R>, threads: u32) -> Result<u
     let inside = Atomic::new(0u32);
     let overlaps = Atomic::new(0u32);
     let sections = Atomic::new(0u32);
+    let come = Atomic::new(0u32);
     let muster = Muster::new(threads);
     together(threads, |id| {
         drop(muster.fall_in());
+        come.add(1u32, Relaxed);
         for lap in 0..LAPS {
             let tried = if (id + lap) % 2 == 0 {
                 lock.try_lock()
@@ -89,7 +122,7 @@ pub(super) fn exclude<R: SpinRaw>(lock: &Spin<u32, R>, threads: u32) -> Result<u
                 overlaps.add(1u32, Relaxed);
             }
             if sections.fetch_add(1u32, Relaxed) == 0 && threads > 1 {
-                let _ = reached(|| present(lock) > 1 || inside.load(Relaxed) > 1);
+                let _ = reached(|| come.load(Relaxed) > 1);
                 let until = shim::now_ns() + 5_000_000;
                 let _ = reached(|| shim::now_ns() > until);
             }
@@ -173,21 +206,23 @@ pub(super) fn try_beside_a_waiter<R: SpinRaw>(lock: &Spin<(), R>) -> Result<bool
     let late = Atomic::new(false);
     let tried = Atomic::new(0u32);
     let got = Atomic::new(false);
+    let line = Line::new();
     let muster = Muster::new(3);
     together(3, |id| {
         let _present = muster.fall_in();
         let came = match id {
             0 => {
+                let came = line.join(lock, 0);
                 let _guard = lock.lock();
-                reached(|| tried.load(Relaxed) != 0)
+                came && reached(|| tried.load(Relaxed) != 0)
             }
             1 => {
-                let came = reached(|| present(lock) == 1);
+                let came = line.join(lock, 1);
                 let _guard = lock.lock();
                 came
             }
             _ => {
-                let came = reached(|| present(lock) == 2);
+                let came = reached(|| line.has(lock, 2));
                 got.store(lock.try_lock().is_some(), Relaxed);
                 tried.store(1, Relaxed);
                 came
@@ -202,6 +237,7 @@ pub(super) fn try_beside_a_waiter<R: SpinRaw>(lock: &Spin<(), R>) -> Result<bool
 }
 
 /// The order in which contenders came in.
+#[derive(Clone, Copy)]
 pub(super) struct Order {
     ids: [u32; 4],
     len: usize,
@@ -228,19 +264,29 @@ impl Order {
     pub(super) fn ids(&self) -> [u32; 4] {
         self.ids
     }
+
+    /// The same of a lock of this type: in any order where it promises none.
+    pub(super) fn ids_of<R: SpinRaw>(&self, _: &Spin<Self, R>) -> [u32; 4] {
+        let mut ids = self.ids;
+        if !<R as RawLock<Linux>>::FIFO {
+            ids.sort_unstable();
+        }
+        ids
+    }
 }
 
 /// Contender 0 owns the lock until 1, 2 and 3 wait for it, in this order.
 pub(super) fn queue_up<R: SpinRaw>(lock: &Spin<Order, R>) -> Result {
     let late = Atomic::new(false);
+    let line = Line::new();
     let muster = Muster::new(4);
     together(4, |id| {
         let _present = muster.fall_in();
         // After those before it.
-        let mut in_time = reached(|| present(lock) >= id);
+        let mut in_time = line.join(lock, id);
         if in_time {
             let mut guard = lock.lock();
-            in_time = id != 0 || reached(|| present(lock) == 4);
+            in_time = id != 0 || reached(|| line.has(lock, 4));
             guard.admit(id);
         }
         if !in_time {
@@ -254,25 +300,30 @@ pub(super) fn queue_up<R: SpinRaw>(lock: &Spin<Order, R>) -> Result {
 pub(super) const CROWD_LAPS: u32 = 25;
 
 /// Four threads add one to what `lock` protects, [`CROWD_LAPS`] times each. An
-/// owner leaves when the other three wait. In its last lap it leaves at once. In
+/// owner leaves when the other three have come, or are done. In its last lap it leaves at once. In
 /// the lap before, all others have one to go. Each lap of one thread is a lap of
 /// all.
 pub(super) fn crowd<R: SpinRaw>(lock: &Spin<u32, R>) -> Result {
     let late = Atomic::new(false);
+    let outside = Atomic::new(0u32);
     let muster = Muster::new(4);
     together(4, |_| {
         let _present = muster.fall_in();
         for lap in 1..=CROWD_LAPS {
+            outside.add(1u32, Relaxed);
             let mut guard = lock.lock();
+            outside.fetch_sub(1u32, Relaxed);
             *guard += 1;
             // Once a contender is late there is no more waiting.
             if lap < CROWD_LAPS
                 && !late.load(Relaxed)
-                && !reached(|| late.load(Relaxed) || present(lock) == 4)
+                && !reached(|| late.load(Relaxed) || outside.load(Relaxed) == 3)
             {
                 late.store(true, Relaxed);
             }
         }
+        // Nobody waits for it any more.
+        outside.add(1u32, Relaxed);
     })?;
     nobody_late(&late)
 }

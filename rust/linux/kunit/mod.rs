@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! KUnit suites, one for each lock. They use the locks as a driver would:
-//! [`TicketLock`](crate::spin::TicketLock) and [`TwaLock`](crate::spin::TwaLock), made by
-//! `new_ticket_lock!` and `new_twa_lock!`, held by guards.
+//! KUnit suites, one for each lock of `rust/locks/list.rs`. They use the locks as a driver would:
+//! made by `new_lock!`, held by guards.
 //!
 //! An assertion ends its thread where it stands and drops nothing. In a thread other than
 //! the test's it only prints. So a case keeps what it sees, joins its threads and drops
@@ -18,36 +17,46 @@
 //! | `mod.rs` | the suites |
 //! | `array.rs` | what TWA does to the module's waiting array |
 //! | `course.rs` | what contenders do, for every lock |
+//! | `nodes.rs` | each CPU's nodes: none left, from an interrupt |
 //! | `run.rs` | what a run computes |
 //! | `tally.rs` | a world that counts its words' steps |
 //! | `team.rs` | kthreads that begin together and are joined |
 
 mod array;
 mod course;
+mod nodes;
 mod run;
 mod tally;
 mod team;
 
-use kernel::macros::kunit_tests;
+use crate::{
+    locks::{list::for_each_lock, *},
+    spin::Word,
+};
+use kernel::macros::{kunit_tests, paste};
 
 /// Cases with kthreads that have begun: what runs beside them, they disturb.
 pub(crate) fn cases() -> u32 {
     team::teams()
 }
 
-/// The suite `$suite` for the lock that `$new` makes: what every lock must do, and
-/// `$more` cases of its own.
-macro_rules! suite {
-    ($suite:ident, $new:ident, { $($more:tt)* }) => {
-        #[kunit_tests($suite)]
-        mod $suite {
-            use super::{course, team::cpus};
-            use crate::spin::$new;
+/// The suite of each lock: what it must do.
+macro_rules! suites {
+    ($($name:ident: $lock:ty = $kind:ident, $about:literal;)*) => {
+        $(suites!(@$kind $name, $lock);)*
+    };
+    (@control $name:ident, $lock:ty) => {};
+    (@model $name:ident, $lock:ty) => {};
+    (@$kind:ident $name:ident, $lock:ty) => { paste! {
+        #[kunit_tests([<handover_ $name>])]
+        mod [<handover_ $name>] {
+            use super::{course, team::cpus, *};
+            use crate::spin::new_lock;
             use kernel::prelude::*;
 
             #[test]
             fn exclusion() -> Result {
-                let lock = KBox::pin_init($new!(0), GFP_KERNEL)?;
+                let lock = KBox::pin_init(new_lock!($lock, 0), GFP_KERNEL)?;
                 let overlaps = course::exclude(&lock, cpus())?;
                 assert_eq!(overlaps, 0);
                 assert_eq!(*lock.lock(), cpus() * course::LAPS);
@@ -56,7 +65,7 @@ macro_rules! suite {
 
             #[test]
             fn try_lock_free() -> Result {
-                let lock = KBox::pin_init($new!(7), GFP_KERNEL)?;
+                let lock = KBox::pin_init(new_lock!($lock, 7), GFP_KERNEL)?;
                 // Each guard is dropped at once.
                 let first = lock.try_lock().map(|guard| *guard);
                 let second = lock.try_lock().map(|guard| *guard);
@@ -67,7 +76,7 @@ macro_rules! suite {
 
             #[test]
             fn try_lock_held() -> Result {
-                let lock = KBox::pin_init($new!(()), GFP_KERNEL)?;
+                let lock = KBox::pin_init(new_lock!($lock, ()), GFP_KERNEL)?;
                 let guard = lock.lock();
                 let held = lock.try_lock().is_some();
                 drop(guard);
@@ -79,8 +88,8 @@ macro_rules! suite {
 
             #[test]
             fn try_lock_against_order() -> Result {
-                let first = KBox::pin_init($new!((), "kunit_first"), GFP_KERNEL)?;
-                let second = KBox::pin_init($new!((), "kunit_second"), GFP_KERNEL)?;
+                let first = KBox::pin_init(new_lock!($lock, (), "kunit_first"), GFP_KERNEL)?;
+                let second = KBox::pin_init(new_lock!($lock, (), "kunit_second"), GFP_KERNEL)?;
                 {
                     let _first = first.lock();
                     let _second = second.lock();
@@ -95,7 +104,7 @@ macro_rules! suite {
 
             #[test]
             fn try_lock_contended() -> Result {
-                let lock = KBox::pin_init($new!(()), GFP_KERNEL)?;
+                let lock = KBox::pin_init(new_lock!($lock, ()), GFP_KERNEL)?;
                 assert!(cpus() >= 3);
                 assert!(!course::try_beside_a_waiter(&lock)?);
                 Ok(())
@@ -103,7 +112,7 @@ macro_rules! suite {
 
             #[test]
             fn try_lock_exclusion() -> Result {
-                let lock = KBox::pin_init($new!(0), GFP_KERNEL)?;
+                let lock = KBox::pin_init(new_lock!($lock, 0), GFP_KERNEL)?;
                 let tried = course::exclude_by_try(&lock, cpus())?;
                 let sum = lock.try_lock().map(|guard| *guard);
                 assert_eq!(tried.overlaps, 0);
@@ -114,7 +123,7 @@ macro_rules! suite {
 
             #[test]
             fn guard_drop() -> Result {
-                let lock = KBox::pin_init($new!(1), GFP_KERNEL)?;
+                let lock = KBox::pin_init(new_lock!($lock, 1), GFP_KERNEL)?;
                 {
                     let mut guard = lock.lock();
                     *guard += 1;
@@ -128,46 +137,54 @@ macro_rules! suite {
 
             #[test]
             fn fifo() -> Result {
-                let lock = KBox::pin_init($new!(course::Order::new()), GFP_KERNEL)?;
+                let lock = KBox::pin_init(new_lock!($lock, course::Order::new()), GFP_KERNEL)?;
                 assert!(cpus() >= 4);
                 course::queue_up(&lock)?;
-                assert_eq!(lock.lock().ids(), [0, 1, 2, 3]);
+                let order = *lock.lock();
+                assert_eq!(order.ids_of(&lock), [0, 1, 2, 3]);
                 Ok(())
             }
 
             #[test]
             fn wrap() -> Result {
-                let lock = KBox::pin_init($new!(course::Order::new()), GFP_KERNEL)?;
+                let lock = KBox::pin_init(new_lock!($lock, course::Order::new()), GFP_KERNEL)?;
                 assert!(cpus() >= 4);
                 // Four tickets, two on each side of the wrap.
                 course::first_ticket(&lock, u32::MAX - 1);
                 course::queue_up(&lock)?;
-                assert_eq!(lock.lock().ids(), [0, 1, 2, 3]);
+                let order = *lock.lock();
+                assert_eq!(order.ids_of(&lock), [0, 1, 2, 3]);
                 Ok(())
             }
 
             #[test]
             fn four_contenders() -> Result {
-                let lock = KBox::pin_init($new!(0), GFP_KERNEL)?;
+                let lock = KBox::pin_init(new_lock!($lock, 0), GFP_KERNEL)?;
                 assert!(cpus() >= 4);
                 // No contender leaves before the other three wait.
                 course::crowd(&lock)?;
                 assert_eq!(*lock.lock(), 4 * course::CROWD_LAPS);
                 Ok(())
             }
-
-            $($more)*
         }
-    };
+    } };
 }
 
-suite!(handover_ticket, new_ticket_lock, {});
+for_each_lock!(suites);
 
-suite!(handover_twa, new_twa_lock, {
+#[kunit_tests(handover_waiting_array)]
+mod handover_waiting_array {
+    use super::{tally, team::cpus};
+    use crate::spin::new_twa_lock;
+    use kernel::prelude::*;
+
+    /// Slots for each of three waiters, with others between.
+    const MANY: usize = 64;
+
     #[test]
     fn long_term_waiting() -> Result {
         assert!(cpus() >= 4);
-        let seen = crate::kunit::tally::three_wait()?;
+        let seen = tally::twa::<1, 1>()?;
         // While the owner stayed, one waited for its grant and two on the slot,
         // and no waiter was notified.
         assert_eq!(seen.held.on_grant, 1);
@@ -178,6 +195,87 @@ suite!(handover_twa, new_twa_lock, {
         assert_eq!(seen.end.on_grant, 3);
         assert!(seen.end.on_slot >= 2);
         assert_eq!(seen.end.notified, 4);
+        Ok(())
+    }
+
+    #[test]
+    fn long_term_thresholds() -> Result {
+        assert!(cpus() >= 4);
+        // With threshold 1 above.
+        for seen in [
+            tally::twa::<0, 1>()?,
+            tally::twa::<2, 1>()?,
+            tally::twa::<4, 1>()?,
+        ] {
+            assert_eq!(seen.held.on_grant, seen.near);
+            assert_eq!(seen.held.on_slot, seen.far);
+            assert_eq!(seen.held.notified, 0);
+            assert_eq!(seen.end.on_grant, 3);
+            assert!(seen.end.on_slot >= seen.far);
+            assert_eq!(seen.end.notified, 4);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn long_term_many_slots() -> Result {
+        assert!(cpus() >= 4);
+        let all = [
+            tally::twa::<0, MANY>()?,
+            tally::twa::<1, MANY>()?,
+            tally::twa::<2, MANY>()?,
+            tally::twa::<4, MANY>()?,
+        ];
+        for seen in all {
+            assert_eq!(seen.held.on_grant, seen.near);
+            assert_eq!(seen.held.on_slot, seen.far);
+            assert_eq!(seen.held.notified, 0);
+            assert_eq!(seen.end.on_grant, 3);
+            // Each waiter has a slot of its own, so its own notification alone wakes it.
+            assert_eq!(seen.end.on_slot, seen.far);
+            assert_eq!(seen.end.notified, 4);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn long_term_one_word() -> Result {
+        assert!(cpus() >= 4);
+        let all = [
+            tally::one_word::<0, 1>()?,
+            tally::one_word::<1, 1>()?,
+            tally::one_word::<2, 1>()?,
+            tally::one_word::<4, 1>()?,
+        ];
+        for seen in all {
+            assert_eq!(seen.held.on_grant, seen.near);
+            assert_eq!(seen.held.on_slot, seen.far);
+            assert_eq!(seen.held.notified, 0);
+            assert_eq!(seen.end.on_grant, 3);
+            assert!(seen.end.on_slot >= seen.far);
+            // A release notifies only while a thread waits long term.
+            assert_eq!(seen.end.notified, seen.far);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn long_term_one_word_many_slots() -> Result {
+        assert!(cpus() >= 4);
+        let all = [
+            tally::one_word::<0, MANY>()?,
+            tally::one_word::<1, MANY>()?,
+            tally::one_word::<2, MANY>()?,
+            tally::one_word::<4, MANY>()?,
+        ];
+        for seen in all {
+            assert_eq!(seen.held.on_grant, seen.near);
+            assert_eq!(seen.held.on_slot, seen.far);
+            assert_eq!(seen.held.notified, 0);
+            assert_eq!(seen.end.on_grant, 3);
+            assert_eq!(seen.end.on_slot, seen.far);
+            assert_eq!(seen.end.notified, seen.far);
+        }
         Ok(())
     }
 
@@ -199,4 +297,4 @@ suite!(handover_twa, new_twa_lock, {
         assert_eq!(seen.order, [0, 1, 2, 3]);
         Ok(())
     }
-});
+}

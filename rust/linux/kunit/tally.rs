@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! A world that counts what is done to its words, to see that TWA's long-term
-//! path is really taken.
+//! path is really taken. As many threads take it as the threshold says.
 
 use super::team::{reached, together, Muster};
 use crate::{
-    locks::{self, RawLock, Twa, World},
-    spin::Word,
+    locks::{self, Awaited, Make, OneWordTwa, RawLock, Twa, World},
+    spin::{Linux, Word},
 };
 use kernel::{
     prelude::*,
@@ -38,9 +38,9 @@ struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    fn new(tally: &'a Tally) -> Self {
+    fn new(value: u32, tally: &'a Tally) -> Self {
         Self {
-            word: Word::new(0),
+            word: Word::new(value),
             tally,
         }
     }
@@ -55,13 +55,31 @@ impl locks::Word for Counted<'_> {
         self.word.load_acquire()
     }
 
+    fn store_relaxed(&self, value: u32) {
+        self.word.store_relaxed(value);
+    }
+
     fn store_release(&self, value: u32) {
         self.word.store_release(value);
     }
 
-    fn fetch_inc_relaxed(&self) -> u32 {
+    fn swap_acq_rel(&self, value: u32) -> u32 {
+        self.word.swap_acq_rel(value)
+    }
+
+    fn fetch_add_relaxed(&self, value: u32) -> u32 {
         self.tally.increments.add(1u32, Relaxed);
-        self.word.fetch_inc_relaxed()
+        self.word.fetch_add_relaxed(value)
+    }
+
+    fn fetch_add_acquire(&self, value: u32) -> u32 {
+        self.tally.increments.add(1u32, Relaxed);
+        self.word.fetch_add_acquire(value)
+    }
+
+    fn fetch_add_release(&self, value: u32) -> u32 {
+        self.tally.increments.add(1u32, Relaxed);
+        self.word.fetch_add_release(value)
     }
 
     fn inc_release(&self) {
@@ -73,20 +91,32 @@ impl locks::Word for Counted<'_> {
         self.word.cmpxchg_relaxed(old, new)
     }
 
-    fn wait_acquire(&self, done: impl FnMut(u32) -> bool) -> u32 {
+    fn cmpxchg_acquire(&self, old: u32, new: u32) -> bool {
+        self.word.cmpxchg_acquire(old, new)
+    }
+
+    fn cmpxchg_release(&self, old: u32, new: u32) -> bool {
+        self.word.cmpxchg_release(old, new)
+    }
+
+    fn wait_acquire(&self, awaited: Awaited) -> u32 {
         self.tally.waits.add(1u32, Relaxed);
-        self.word.wait_acquire(done)
+        self.word.wait_acquire(awaited)
     }
 }
 
-/// A world whose waiting array has one slot: every long-term waiter is there.
-struct OneSlot<'a>(Counted<'a>);
+/// A world whose waiting array has so many slots.
+struct Array<'a, const SLOTS: usize>([Counted<'a>; SLOTS]);
 
-impl<'a> World for OneSlot<'a> {
+impl<'a, const SLOTS: usize> World for Array<'a, SLOTS> {
     type Word = Counted<'a>;
 
-    fn slot(&self, _: u32) -> &Counted<'a> {
-        &self.0
+    fn slot(&self, index: u32) -> &Counted<'a> {
+        &self.0[index as usize % SLOTS]
+    }
+
+    fn pause(&self) {
+        Linux.pause();
     }
 }
 
@@ -103,37 +133,72 @@ pub(super) struct Counts {
 
 /// [`Counts`] while the owner stays, and in the end.
 pub(super) struct Seen {
+    /// The waiters with no more than the threshold ahead.
+    pub(super) near: u32,
+    /// The others.
+    pub(super) far: u32,
     pub(super) held: Counts,
     pub(super) end: Counts,
 }
 
-/// One thread owns a TWA lock until three wait: one for its grant, two long
-/// term. It gives up when it has seen fewer for too long.
-pub(super) fn three_wait() -> Result<Seen> {
-    let (ticket, grant, slot) = (Tally::new(), Tally::new(), Tally::new());
-    let counts = || Counts {
-        on_grant: grant.waits.load(Relaxed),
-        on_slot: slot.waits.load(Relaxed),
-        notified: slot.increments.load(Relaxed),
-    };
-    let world = OneSlot(Counted::new(&slot));
-    let lock = Twa::<_, 1>::new(Counted::new(&ticket), Counted::new(&grant));
-    let held = SetOnce::new();
-    let muster = Muster::new(4);
-    together(4, |id| {
-        let _present = muster.fall_in();
-        let owner = id == 0;
-        // The others come once a thread owns the lock.
-        reached(|| owner || ticket.increments.load(Relaxed) > 0);
-        let mine = lock.lock(&world);
-        if owner {
-            reached(|| counts().on_grant == 1 && counts().on_slot == 2);
-            held.populate(counts());
+/// What is counted of the lock's words together, and of the slots together.
+struct Tallies {
+    lock: Tally,
+    slots: Tally,
+}
+
+impl Tallies {
+    const fn new() -> Self {
+        Self {
+            lock: Tally::new(),
+            slots: Tally::new(),
         }
-        lock.unlock(&world, mine);
-    })?;
-    Ok(Seen {
-        held: held.copy().ok_or(EINVAL)?,
-        end: counts(),
-    })
+    }
+
+    /// One thread owns a lock with this threshold until three wait. As many as that wait for their
+    /// grants, the others long term. The owner gives up when it has seen fewer for too long.
+    fn three_wait<'a, const SLOTS: usize, L>(&'a self, threshold: u32) -> Result<Seen>
+    where
+        L: Make<Counted<'a>> + RawLock<Array<'a, SLOTS>> + Sync,
+    {
+        let counts = || Counts {
+            on_grant: self.lock.waits.load(Relaxed),
+            on_slot: self.slots.waits.load(Relaxed),
+            notified: self.slots.increments.load(Relaxed),
+        };
+        let far = 3u32.saturating_sub(threshold);
+        let near = 3 - far;
+        let world = Array(core::array::from_fn(|_| Counted::new(0, &self.slots)));
+        let lock = L::make(0, |value| Counted::new(value, &self.lock));
+        let held = SetOnce::new();
+        let muster = Muster::new(4);
+        together(4, |id| {
+            let _present = muster.fall_in();
+            let owner = id == 0;
+            // The others come once a thread owns the lock. Until a release only draws increment.
+            reached(|| owner || self.lock.increments.load(Relaxed) > 0);
+            let mine = lock.lock(&world);
+            if owner {
+                reached(|| counts().on_grant == near && counts().on_slot == far);
+                held.populate(counts());
+            }
+            lock.unlock(&world, mine);
+        })?;
+        Ok(Seen {
+            near,
+            far,
+            held: held.copy().ok_or(EINVAL)?,
+            end: counts(),
+        })
+    }
+}
+
+/// One thread owns a TWA lock, and three wait.
+pub(super) fn twa<const THRESHOLD: u32, const SLOTS: usize>() -> Result<Seen> {
+    Tallies::new().three_wait::<SLOTS, Twa<_, THRESHOLD>>(THRESHOLD)
+}
+
+/// The same with TWA in one word.
+pub(super) fn one_word<const THRESHOLD: u32, const SLOTS: usize>() -> Result<Seen> {
+    Tallies::new().three_wait::<SLOTS, OneWordTwa<_, THRESHOLD>>(THRESHOLD)
 }

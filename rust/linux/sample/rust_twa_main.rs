@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A module with two TWA locks, one in a `static` and one in a structure, and a ticket lock.
+//! A module with two TWA locks, one in a `static` and one in a structure. It also has a ticket lock, and
+//! a TWA lock of four bytes.
 //!
 //! `docs/kernel.md` and `spin/lock.rs` show lines of this file (`scripts/report/listings`).
 //!
 //! `locks` and `spin` are copies of `rust/locks` and `rust/linux/spin`.
 
 use kernel::prelude::*;
-use spin::TwaLock;
+use locks::OneWordTwa;
+use spin::{TwaLock, Word};
 
 pub mod locks;
 pub mod spin;
@@ -76,6 +78,14 @@ fn count() -> Result<u32> {
     Ok(all)
 }
 
+/// Counts to one, under a lock of four bytes.
+fn count_once() -> Result<u32> {
+    let count = KBox::pin_init(new_lock!(OneWordTwa<Word>, 0, "count"), GFP_KERNEL)?;
+    *count.lock() += 1;
+    let all = *count.lock();
+    Ok(all)
+}
+
 struct RustTwa {
     queue: Pin<KBox<Queue>>,
 }
@@ -88,7 +98,7 @@ impl kernel::Module for RustTwa {
         for job in [10, 20, 30] {
             queue.push(job)?;
         }
-        pr_info!("counted to {}\n", count()?);
+        pr_info!("counted to {}\n", count()? + count_once()?);
         let guard = queue.jobs.lock();
         let refused = queue.jobs.try_lock().is_none();
         drop(guard);

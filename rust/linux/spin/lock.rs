@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Ticket and TWA spinlocks as `kernel::sync` locks.
+//! The locks of [`crate::locks`] as `kernel::sync` locks.
 
 use super::{
     shim,
     word::{KernelTicket, KernelTwa, Linux, Word},
 };
-use crate::locks::RawLock;
+use crate::locks::{list::for_each_lock, *};
 use core::marker::PhantomData;
 use kernel::{
     ffi::c_char,
@@ -34,6 +34,26 @@ macro_rules! new_twa_lock {
     };
 }
 pub use new_twa_lock;
+
+/// Creates an initialiser of a [`Lock`] over any lock of [`crate::locks`] that excludes. The lock has
+/// the given name, and a new lock class.
+///
+/// # Examples
+///
+/// A module that has this folder writes:
+///
+/// <!-- lines of rust/linux/sample/rust_twa_main.rs -->
+/// ```
+/// let count = KBox::pin_init(new_lock!(OneWordTwa<Word>, 0, "count"), GFP_KERNEL)?;
+/// ```
+#[macro_export]
+macro_rules! new_lock {
+    ($raw:ty, $inner:expr $(, $name:literal)? $(,)?) => {
+        ::kernel::sync::lock::Lock::<_, $crate::spin::SpinBackend<$raw>>::new(
+            $inner, ::kernel::optional_name!($($name)?), ::kernel::static_lock_class!())
+    };
+}
+pub use new_lock;
 
 /// A classic ticket spinlock.
 ///
@@ -113,26 +133,27 @@ pub type TwaBackend = SpinBackend<KernelTwa>;
 /// # Safety
 ///
 /// [`RawLock::EXCLUDES`] must hold for the type.
-pub unsafe trait SpinRaw: RawLock<Linux> + Send + Sync {
-    /// A free lock that gives out `first` as its first ticket.
-    fn free(first: u32) -> Self;
-}
+pub unsafe trait SpinRaw: RawLock<Linux> + Make<Word> + Send + Sync {}
 
-// SAFETY: A ticket lock excludes.
-unsafe impl SpinRaw for KernelTicket {
-    #[inline]
-    fn free(first: u32) -> Self {
-        Self::new(Word::new(first), Word::new(first))
-    }
-}
+/// Implements it for the locks of the list.
+macro_rules! spin_raw {
+    ($($name:ident: $lock:ty = $kind:ident, $about:literal;)*) => {
+        $(spin_raw!(@$kind $lock);)*
+    };
+    (@control $lock:ty) => {};
+    (@model $lock:ty) => {};
+    (@$kind:ident $lock:ty) => {
+        // SAFETY: The list says that it is a lock. A one-word TWA excludes as long as fewer than
+        // 65,536 threads want it, which `word.rs` asserts of this kernel.
+        unsafe impl SpinRaw for $lock {}
 
-// SAFETY: TWA excludes.
-unsafe impl SpinRaw for KernelTwa {
-    #[inline]
-    fn free(first: u32) -> Self {
-        Self::new(Word::new(first), Word::new(first))
-    }
+        const _: () = assert!(
+            <$lock as RawLock<Linux>>::EXCLUDES,
+            "the list takes a control for a lock"
+        );
+    };
 }
+for_each_lock!(spin_raw);
 
 /// A lock's words, and its lockdep map where the kernel has lockdep.
 #[repr(C)]
@@ -183,7 +204,7 @@ impl<R: SpinRaw> SpinBackend<R> {
         _key: *mut kernel::bindings::lock_class_key,
     ) {
         // SAFETY: `ptr` is valid for writes by this function's contract.
-        unsafe { (&raw mut (*ptr).raw).write(R::free(first)) };
+        unsafe { (&raw mut (*ptr).raw).write(R::make(first, Word::new)) };
         #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
         // SAFETY: `ptr` is valid for writes, `name` and `key` stay valid, by this
         // function's contract.

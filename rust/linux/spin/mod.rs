@@ -9,18 +9,20 @@
 //! | file | what |
 //! |---|---|
 //! | `word.rs` | the 32-bit cell, the waiting array |
-//! | `lock.rs` | [`TicketLock`], [`TwaLock`]: `Backend`s with preemption and lockdep |
+//! | `nodes.rs` | each CPU's nodes for queue locks |
+//! | `lock.rs` | [`TicketLock`], [`TwaLock`], `new_lock!` for any other: `Backend`s with preemption and lockdep |
 //! | `global.rs` | the same in a `static` |
 //! | `shim.c`, `shim.rs` | what Rust cannot reach, and its declarations |
 
 mod global;
 mod lock;
+pub(crate) mod nodes;
 pub(crate) mod shim;
 pub(crate) mod word;
 
 pub use self::global::global_spin_lock;
 pub use self::lock::{
-    new_ticket_lock, new_twa_lock, SpinBackend, SpinRaw, SpinState, TicketBackend, TicketLock,
-    TicketLockGuard, TwaBackend, TwaLock, TwaLockGuard,
+    new_lock, new_ticket_lock, new_twa_lock, SpinBackend, SpinRaw, SpinState, TicketBackend,
+    TicketLock, TicketLockGuard, TwaBackend, TwaLock, TwaLockGuard,
 };
 pub use self::word::{KernelTicket, KernelTwa, Linux, Word};

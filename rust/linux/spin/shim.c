@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the locks cannot reach from Rust in this kernel: preemption and lockdep
- * maps. No decisions here; shim.rs declares it all.
+ * What the locks cannot reach from Rust in this kernel: preemption, per-CPU data
+ * and lockdep maps. No decisions here; shim.rs declares it all.
  */
 #include <linux/lockdep.h>
+#include <linux/percpu.h>
 #include <linux/preempt.h>
+#include <linux/smp.h>
 
 #include "shim.h"
 
@@ -24,6 +26,18 @@ HANDOVER_HOT void handover_preempt_enable(void)
 {
 	preempt_enable();
 }
+
+#if !defined(CONFIG_X86_64) || !defined(CONFIG_SMP)
+const void *handover_per_cpu(const void *variable, unsigned int cpu)
+{
+	return per_cpu_ptr((const void __percpu *)variable, cpu);
+}
+
+unsigned int handover_this_cpu(void)
+{
+	return raw_smp_processor_id();
+}
+#endif
 
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 void handover_lockdep_init(struct lockdep_map *map, const char *name, struct lock_class_key *key)

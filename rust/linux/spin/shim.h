@@ -7,6 +7,9 @@
 struct lock_class_key;
 struct lockdep_map;
 
+const void *handover_per_cpu(const void *variable, unsigned int cpu);
+unsigned int handover_this_cpu(void);
+
 void handover_preempt_disable(void);
 void handover_preempt_enable(void);
 void handover_lockdep_init(struct lockdep_map *map, const char *name, struct lock_class_key *key);

@@ -9,6 +9,13 @@ use kernel::{
 };
 
 extern "C" {
+    #[cfg(not(all(CONFIG_X86_64, CONFIG_SMP)))]
+    pub(crate) fn handover_per_cpu(
+        variable: *const core::ffi::c_void,
+        cpu: u32,
+    ) -> *const core::ffi::c_void;
+    #[cfg(not(all(CONFIG_X86_64, CONFIG_SMP)))]
+    pub(crate) fn handover_this_cpu() -> u32;
     pub(crate) fn handover_preempt_disable();
     pub(crate) fn handover_preempt_enable();
     #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]

@@ -18,10 +18,8 @@ pub use self::imp::Word;
 ))]
 mod imp {
     use super::locks;
-    use kernel::{
-        processor::cpu_relax,
-        sync::atomic::{Acquire, Atomic, Relaxed, Release},
-    };
+    pub(super) use kernel::processor::cpu_relax as pause;
+    use kernel::sync::atomic::{Acquire, Atomic, Full, Relaxed, Release};
 
     /// A 32-bit cell: `atomic_t`.
     #[repr(transparent)]
@@ -46,13 +44,34 @@ mod imp {
         }
 
         #[inline(always)]
+        fn store_relaxed(&self, value: u32) {
+            self.0.store(value, Relaxed);
+        }
+
+        #[inline(always)]
         fn store_release(&self, value: u32) {
             self.0.store(value, Release);
         }
 
         #[inline(always)]
-        fn fetch_inc_relaxed(&self) -> u32 {
-            self.0.fetch_add(1u32, Relaxed)
+        fn swap_acq_rel(&self, value: u32) -> u32 {
+            // The kernel has no other order that is both.
+            self.0.xchg(value, Full)
+        }
+
+        #[inline(always)]
+        fn fetch_add_relaxed(&self, value: u32) -> u32 {
+            self.0.fetch_add(value, Relaxed)
+        }
+
+        #[inline(always)]
+        fn fetch_add_acquire(&self, value: u32) -> u32 {
+            self.0.fetch_add(value, Acquire)
+        }
+
+        #[inline(always)]
+        fn fetch_add_release(&self, value: u32) -> u32 {
+            self.0.fetch_add(value, Release)
         }
 
         #[inline(always)]
@@ -66,13 +85,23 @@ mod imp {
         }
 
         #[inline(always)]
-        fn wait_acquire(&self, mut done: impl FnMut(u32) -> bool) -> u32 {
+        fn cmpxchg_acquire(&self, old: u32, new: u32) -> bool {
+            self.0.cmpxchg(old, new, Acquire).is_ok()
+        }
+
+        #[inline(always)]
+        fn cmpxchg_release(&self, old: u32, new: u32) -> bool {
+            self.0.cmpxchg(old, new, Release).is_ok()
+        }
+
+        #[inline(always)]
+        fn wait_acquire(&self, awaited: locks::Awaited) -> u32 {
             loop {
                 let value = self.0.load(Acquire);
-                if done(value) {
+                if awaited.holds(value) {
                     return value;
                 }
-                cpu_relax();
+                pause();
             }
         }
     }
@@ -86,9 +115,11 @@ mod imp {
 /// | `load_relaxed` | `READ_ONCE()` | one `mov` (volatile access) |
 /// | `load_acquire` | `smp_load_acquire()` | `READ_ONCE(); barrier()` |
 /// | `store_release` | `smp_store_release()` | `barrier(); WRITE_ONCE()` |
-/// | `fetch_inc_relaxed` | `atomic_fetch_add_relaxed(1)` | `lock xadd`, fully ordered |
+/// | `store_relaxed` | `WRITE_ONCE()` | one `mov` (volatile access) |
+/// | `swap_*` | `atomic_xchg*()` | `xchg`, locked by itself, fully ordered |
+/// | `fetch_add_*` | `atomic_fetch_add*()` | `lock xadd`, fully ordered |
 /// | `inc_release` | `atomic_fetch_add_release(1)`, value unused | `lock xadd`; `lock add` orders the same |
-/// | `cmpxchg_relaxed` | `atomic_try_cmpxchg_relaxed()` | `lock cmpxchg`, fully ordered |
+/// | `cmpxchg_*` | `atomic_try_cmpxchg*()` | `lock cmpxchg`, fully ordered |
 ///
 /// x86 is TSO. Loads are not reordered with loads, nor stores with stores, nor a store with an
 /// earlier load. So acquire and release need no instruction, only that the compiler keeps the
@@ -104,6 +135,13 @@ mod imp {
 mod imp {
     use super::locks;
     use core::{arch::asm, cell::UnsafeCell};
+
+    /// `cpu_relax()`.
+    #[inline(always)]
+    pub(super) fn pause() {
+        // SAFETY: `pause` is safe everywhere.
+        unsafe { asm!("pause", options(nostack, preserves_flags)) };
+    }
 
     /// A 32-bit cell: `atomic_t`.
     #[repr(transparent)]
@@ -142,6 +180,43 @@ mod imp {
         }
     }
 
+    impl Word {
+        #[inline(always)]
+        fn swap(&self, mut value: u32) -> u32 {
+            // SAFETY: `self.0` is valid for reads and writes and aligned.
+            unsafe {
+                asm!("xchg dword ptr [{cell}], {value:e}",
+                     value = inout(reg) value, cell = in(reg) self.0.get(),
+                     options(nostack, preserves_flags));
+            }
+            value
+        }
+
+        #[inline(always)]
+        fn fetch_add(&self, mut value: u32) -> u32 {
+            // SAFETY: `self.0` is valid for reads and writes and aligned.
+            unsafe {
+                asm!("lock xadd dword ptr [{cell}], {value:e}",
+                     value = inout(reg) value, cell = in(reg) self.0.get(),
+                     options(nostack));
+            }
+            value
+        }
+
+        #[inline(always)]
+        fn cmpxchg(&self, old: u32, new: u32) -> bool {
+            let seen: u32;
+            // SAFETY: `self.0` is valid for reads and writes and aligned.
+            unsafe {
+                asm!("lock cmpxchg dword ptr [{cell}], {new:e}",
+                     cell = in(reg) self.0.get(), new = in(reg) new,
+                     inlateout("eax") old => seen,
+                     options(nostack));
+            }
+            seen == old
+        }
+    }
+
     impl locks::Word for Word {
         #[inline(always)]
         fn load_relaxed(&self) -> u32 {
@@ -154,20 +229,33 @@ mod imp {
         }
 
         #[inline(always)]
+        fn store_relaxed(&self, value: u32) {
+            self.store(value);
+        }
+
+        #[inline(always)]
         fn store_release(&self, value: u32) {
             self.store(value);
         }
 
         #[inline(always)]
-        fn fetch_inc_relaxed(&self) -> u32 {
-            let mut value = 1u32;
-            // SAFETY: `self.0` is valid for reads and writes and aligned.
-            unsafe {
-                asm!("lock xadd dword ptr [{cell}], {value:e}",
-                     value = inout(reg) value, cell = in(reg) self.0.get(),
-                     options(nostack));
-            }
-            value
+        fn swap_acq_rel(&self, value: u32) -> u32 {
+            self.swap(value)
+        }
+
+        #[inline(always)]
+        fn fetch_add_relaxed(&self, value: u32) -> u32 {
+            self.fetch_add(value)
+        }
+
+        #[inline(always)]
+        fn fetch_add_acquire(&self, value: u32) -> u32 {
+            self.fetch_add(value)
+        }
+
+        #[inline(always)]
+        fn fetch_add_release(&self, value: u32) -> u32 {
+            self.fetch_add(value)
         }
 
         #[inline(always)]
@@ -181,26 +269,27 @@ mod imp {
 
         #[inline(always)]
         fn cmpxchg_relaxed(&self, old: u32, new: u32) -> bool {
-            let seen: u32;
-            // SAFETY: `self.0` is valid for reads and writes and aligned.
-            unsafe {
-                asm!("lock cmpxchg dword ptr [{cell}], {new:e}",
-                     cell = in(reg) self.0.get(), new = in(reg) new,
-                     inlateout("eax") old => seen,
-                     options(nostack));
-            }
-            seen == old
+            self.cmpxchg(old, new)
         }
 
         #[inline(always)]
-        fn wait_acquire(&self, mut done: impl FnMut(u32) -> bool) -> u32 {
+        fn cmpxchg_acquire(&self, old: u32, new: u32) -> bool {
+            self.cmpxchg(old, new)
+        }
+
+        #[inline(always)]
+        fn cmpxchg_release(&self, old: u32, new: u32) -> bool {
+            self.cmpxchg(old, new)
+        }
+
+        #[inline(always)]
+        fn wait_acquire(&self, awaited: locks::Awaited) -> u32 {
             loop {
                 let value = self.load();
-                if done(value) {
+                if awaited.holds(value) {
                     return value;
                 }
-                // SAFETY: `pause` is `cpu_relax()`, and safe everywhere.
-                unsafe { asm!("pause", options(nostack, preserves_flags)) };
+                pause();
             }
         }
     }
@@ -217,17 +306,31 @@ pub(crate) static WAIT_ARRAY: WaitArray =
 /// The kernel.
 pub struct Linux;
 
+/// More than one thread of a CPU can want a lock, each with preemption off. Those are a task, a
+/// softirq, a hard interrupt and an NMI.
+const CONTEXTS: u32 = 4;
+
 impl locks::World for Linux {
     type Word = Word;
+
+    const MOST_CONTENDERS: u32 = CONTEXTS * kernel::bindings::NR_CPUS;
 
     #[inline(always)]
     fn slot(&self, index: u32) -> &Word {
         // The lock has masked the index already. This mask lets the compiler leave out the panic.
         &WAIT_ARRAY.0[(index & (WAIT_ARRAY_SLOTS - 1)) as usize]
     }
+
+    #[inline(always)]
+    fn pause(&self) {
+        imp::pause();
+    }
 }
 
+// A one-word TWA has room for an owner and 65,534 waiters, so it checks nothing here.
+const _: () = assert!(<Linux as locks::World>::MOST_CONTENDERS < 1 << 16);
+
 /// TWA with the paper's LongTermThreshold.
-pub type KernelTwa = Twa<Word, 1>;
+pub type KernelTwa = Twa<Word>;
 /// The classic ticket lock.
 pub type KernelTicket = locks::Ticket<Word>;

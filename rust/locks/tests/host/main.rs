@@ -2,13 +2,14 @@
 
 //! The locks alone: states, the wrap, the waiting array, admission.
 
-#[macro_use]
-#[path = "../atomics/mod.rs"]
-mod atomics;
+mod nodes;
+#[path = "../../examples/process/world.rs"]
+mod process;
 mod scripted;
 mod slots;
 mod states;
 mod threads;
+mod trace;
 mod waiting;
 
 /// The wrap comes soon after a start here.

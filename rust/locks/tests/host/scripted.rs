@@ -8,7 +8,9 @@ use std::{
     collections::VecDeque,
 };
 
-use handover_locks::{World, WAIT_ARRAY_SLOTS};
+use handover_locks::{
+    Awaited, Node, Nodes, OneWordTwa, RawLock, Ticket, Twa, World, WAIT_ARRAY_SLOTS,
+};
 
 /// What a lock did, as far as a test may care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,12 @@ type Step = Box<dyn FnOnce()>;
 pub(crate) struct Script {
     steps: RefCell<VecDeque<Step>>,
     events: RefCell<Vec<Event>>,
+    /// What others do just before a cmpxchg.
+    before_cmpxchg: RefCell<VecDeque<Step>>,
+    /// How often the world paused.
+    pub(crate) pauses: Cell<u32>,
+    /// How often a word was written, or a RMW was tried on it.
+    pub(crate) writes: Cell<u32>,
 }
 
 impl Script {
@@ -44,6 +52,17 @@ impl Script {
     /// Has the next wait that is not over call `step`.
     pub(crate) fn then(&self, step: impl FnOnce() + 'static) {
         self.steps.borrow_mut().push_back(Box::new(step));
+    }
+
+    /// Has the next cmpxchg call `step` first.
+    pub(crate) fn before_cmpxchg(&self, step: impl FnOnce() + 'static) {
+        self.before_cmpxchg.borrow_mut().push_back(Box::new(step));
+    }
+
+    /// Has the others take their next step.
+    fn step(&self) {
+        let step = self.steps.borrow_mut().pop_front();
+        step.expect("waits, and nobody comes")();
     }
 
     /// What happened since the last call.
@@ -74,6 +93,21 @@ impl Word {
     }
 }
 
+impl Word {
+    /// Replaces the value by what `change` makes of it, and returns the value before.
+    fn change(&self, change: impl FnOnce(u32) -> u32) -> u32 {
+        self.script.writes.set(self.script.writes.get() + 1);
+        self.value.replace(change(self.value.get()))
+    }
+
+    fn cmpxchg(&self, old: u32, new: u32) -> bool {
+        let step = self.script.before_cmpxchg.borrow_mut().pop_front();
+        step.into_iter().for_each(|step| step());
+        self.change(|now| if now == old { new } else { now }) == old
+    }
+}
+
+// There is one thread, so nothing is out of order.
 impl handover_locks::Word for Word {
     fn load_relaxed(&self) -> u32 {
         self.value.get()
@@ -86,72 +120,180 @@ impl handover_locks::Word for Word {
         self.value.get()
     }
 
-    fn store_release(&self, value: u32) {
-        self.record(Event::Grant(value));
-        self.value.set(value);
+    fn store_relaxed(&self, value: u32) {
+        self.change(|_| value);
     }
 
-    fn fetch_inc_relaxed(&self) -> u32 {
-        self.value.replace(self.value.get().wrapping_add(1))
+    fn store_release(&self, value: u32) {
+        self.record(Event::Grant(value));
+        self.change(|_| value);
+    }
+
+    fn swap_acq_rel(&self, value: u32) -> u32 {
+        self.change(|_| value)
+    }
+
+    fn fetch_add_relaxed(&self, value: u32) -> u32 {
+        self.change(|now| now.wrapping_add(value))
+    }
+
+    fn fetch_add_acquire(&self, value: u32) -> u32 {
+        self.change(|now| now.wrapping_add(value))
+    }
+
+    fn fetch_add_release(&self, value: u32) -> u32 {
+        let before = self.change(|now| now.wrapping_add(value));
+        self.record(Event::Grant(self.value.get()));
+        before
     }
 
     fn inc_release(&self) {
         let slot = self.slot.expect("only slots are notified");
         self.record(Event::Notify(slot));
-        self.fetch_inc_relaxed();
+        self.change(|now| now.wrapping_add(1));
     }
 
     fn cmpxchg_relaxed(&self, old: u32, new: u32) -> bool {
-        let is_old = self.value.get() == old;
-        if is_old {
-            self.value.set(new);
-        }
-        is_old
+        self.cmpxchg(old, new)
     }
 
-    fn wait_acquire(&self, mut done: impl FnMut(u32) -> bool) -> u32 {
+    fn cmpxchg_acquire(&self, old: u32, new: u32) -> bool {
+        self.cmpxchg(old, new)
+    }
+
+    fn cmpxchg_release(&self, old: u32, new: u32) -> bool {
+        self.cmpxchg(old, new)
+    }
+
+    fn wait_acquire(&self, awaited: Awaited) -> u32 {
         self.record(self.slot.map_or(Event::WaitForGrant, Event::WaitOnSlot));
-        while !done(self.value.get()) {
-            let step = self.script.steps.borrow_mut().pop_front();
-            step.expect("waits, and nobody comes")();
+        while !awaited.holds(self.value.get()) {
+            self.script.step();
         }
         self.value.get()
     }
 }
 
-/// The waiting array.
-pub(crate) struct Slots(Vec<Word>);
+/// How many nodes the world has: few, so that a test can hold all.
+pub(crate) const NODES: u32 = 3;
 
-impl Slots {
-    /// All slots, zero.
+/// The world: a waiting array, nodes, and a script for what waits without a word.
+pub(crate) struct Scripted {
+    slots: Vec<Word>,
+    nodes: Vec<Node<Word>>,
+    /// The nodes that no thread uses.
+    free: RefCell<Vec<u32>>,
+    script: &'static Script,
+}
+
+impl Scripted {
+    /// All slots are zero. What nodes hold is left over from another use.
     pub(crate) fn new(script: &'static Script) -> Self {
         let slot = |index| Word {
             slot: Some(index),
             ..Word::new(0, script)
         };
-        Self((0..WAIT_ARRAY_SLOTS).map(slot).collect())
+        let node = |_| Node::new(Word::new(99, script), Word::new(1, script));
+        Self {
+            slots: (0..WAIT_ARRAY_SLOTS).map(slot).collect(),
+            nodes: (0..NODES).map(node).collect(),
+            free: RefCell::new((1..=NODES).collect()),
+            script,
+        }
+    }
+
+    /// How many nodes are in use.
+    pub(crate) fn nodes_in_use(&self) -> usize {
+        NODES as usize - self.free.borrow().len()
     }
 }
 
-impl World for Slots {
+impl World for Scripted {
     type Word = Word;
 
     fn slot(&self, index: u32) -> &Word {
-        &self.0[index as usize]
+        &self.slots[index as usize]
+    }
+
+    fn pause(&self) {
+        self.script.pauses.set(self.script.pauses.get() + 1);
+    }
+
+    fn overcrowded(&self) -> ! {
+        panic!("overcrowded");
+    }
+}
+
+impl Nodes for Scripted {
+    fn take(&self) -> Option<u32> {
+        self.free.borrow_mut().pop()
+    }
+
+    fn put(&self, node: u32) {
+        let mut free = self.free.borrow_mut();
+        assert!(
+            (1..=NODES).contains(&node) && !free.contains(&node),
+            "{node} is not in use"
+        );
+        free.push(node);
+    }
+
+    fn node(&self, node: u32) -> &Node<Word> {
+        &self.nodes[node as usize - 1]
+    }
+}
+
+/// A lock with tickets, whose state a test chooses.
+pub(crate) trait Tickets: RawLock<Scripted> + Sized + 'static {
+    /// A lock at `grant` with `others` ahead of the next one that comes.
+    fn behind(grant: u32, others: u32, script: &'static Script) -> Self;
+
+    /// Whether a thread waits.
+    fn is_contended(&self) -> bool;
+}
+
+impl Tickets for Ticket<Word> {
+    fn behind(grant: u32, others: u32, script: &'static Script) -> Self {
+        let ticket = Word::new(grant.wrapping_add(others), script);
+        Self::new(ticket, Word::new(grant, script))
+    }
+
+    fn is_contended(&self) -> bool {
+        self.is_contended()
+    }
+}
+
+impl<const T: u32> Tickets for Twa<Word, T> {
+    fn behind(grant: u32, others: u32, script: &'static Script) -> Self {
+        let ticket = Word::new(grant.wrapping_add(others), script);
+        Self::new(ticket, Word::new(grant, script))
+    }
+
+    fn is_contended(&self) -> bool {
+        self.is_contended()
+    }
+}
+
+impl<const T: u32> Tickets for OneWordTwa<Word, T> {
+    fn behind(grant: u32, others: u32, script: &'static Script) -> Self {
+        let word = (grant.wrapping_add(others) << 16) | (grant & 0xffff);
+        Self::new(Word::new(word, script))
+    }
+
+    fn is_contended(&self) -> bool {
+        self.is_contended()
     }
 }
 
 /// A lock at `grant` with `others` ahead of the next one that comes, its world
 /// and their script.
-pub(crate) fn lock_behind<L>(
-    new: fn(Word, Word) -> L,
+pub(crate) fn lock_behind<L: Tickets>(
     grant: u32,
     others: u32,
-) -> (&'static L, &'static Slots, &'static Script) {
+) -> (&'static L, &'static Scripted, &'static Script) {
     let script = Script::new();
-    let ticket = Word::new(grant.wrapping_add(others), script);
-    let lock = new(ticket, Word::new(grant, script));
-    let world = Slots::new(script);
+    let lock = L::behind(grant, others, script);
+    let world = Scripted::new(script);
     (
         Box::leak(Box::new(lock)),
         Box::leak(Box::new(world)),

@@ -2,9 +2,13 @@
 
 //! Which slot a ticket waits on.
 
-use handover_locks::{RawLock, Twa, WAIT_ARRAY_SLOTS};
+use handover_locks::{OneWordTwa, RawLock, Twa, WAIT_ARRAY_SLOTS};
 
-use super::scripted::{lock_behind, Event::Notify};
+use super::scripted::{
+    lock_behind,
+    Event::{self, Notify, WaitOnSlot},
+    Scripted, Tickets, Word,
+};
 
 /// 32-bit slots in a 128-byte sector.
 const SLOTS_PER_SECTOR: u32 = 128 / 4;
@@ -12,16 +16,24 @@ const SLOTS_PER_SECTOR: u32 = 128 / 4;
 /// The slots that the unlocks of `count` tickets notify, across the wrap.
 fn notified(count: u32) -> Vec<u32> {
     let start = 0u32.wrapping_sub(count / 2);
-    let (lock, world, script) = lock_behind(Twa::<_>::new, start, 0);
+    let (lock, world, script) = lock_behind::<Twa<Word>>(start, 0);
     for _ in 0..count {
         let ticket = lock.lock(world);
         lock.unlock(world, ticket);
     }
-    let slot = |event| match event {
+    script
+        .events()
+        .into_iter()
+        .filter_map(notified_slot)
+        .collect()
+}
+
+/// The slot of a notification.
+fn notified_slot(event: Event) -> Option<u32> {
+    match event {
         Notify(slot) => Some(slot),
         _ => None,
-    };
-    script.events().into_iter().filter_map(slot).collect()
+    }
 }
 
 /// Tickets of one lock reuse a slot 4096 apart, and no nearer.
@@ -47,20 +59,57 @@ fn neighbours_in_different_sectors() {
     );
 }
 
-/// Two locks at the same ticket do not use the same slots.
+/// Locks lie a line apart, as in a slab. Of them, 64 use as many slots at the same ticket.
 #[test]
-fn address_keeps_locks_apart() {
+fn all_bits_of_the_address_count() {
+    #[repr(align(64))]
+    struct OnItsLine(Twa<Word>);
+
     let script = super::scripted::Script::new();
-    let world = super::scripted::Slots::new(script);
-    let word = || super::scripted::Word::new(0, script);
-    // Side by side, so that their addresses differ in the bits that count.
-    let locks: [Twa<_>; 4] = [(); 4].map(|()| Twa::new(word(), word()));
-    for lock in &locks {
+    let world = super::scripted::Scripted::new(script);
+    let word = || Word::new(0, script);
+    let locks: Vec<OnItsLine> = (0..WAIT_ARRAY_SLOTS / 64)
+        .map(|_| OnItsLine(Twa::new(word(), word())))
+        .collect();
+    for OnItsLine(lock) in &locks {
         lock.unlock(&world, lock.lock(&world));
     }
+    let mut slots: Vec<u32> = script
+        .events()
+        .into_iter()
+        .filter_map(notified_slot)
+        .collect();
+    slots.sort_unstable();
+    slots.dedup();
+    assert_eq!(slots.len(), locks.len());
+}
+
+/// Two locks at the same ticket do not use the same slots.
+fn address_keeps_apart<L: Tickets>() {
+    let script = super::scripted::Script::new();
+    let world: &Scripted = Box::leak(Box::new(Scripted::new(script)));
+    // Side by side, so that their addresses differ in the bits that count. Behind an owner and a
+    // waiter a thread waits long term.
+    let locks: &[L; 4] = Box::leak(Box::new([(); 4].map(|()| L::behind(0, 2, script))));
+    for lock in locks {
+        script.then(|| lock.unlock(world, 0));
+        script.then(|| lock.unlock(world, 1));
+        lock.unlock(world, lock.lock(world));
+    }
     let mut slots = script.events();
-    slots.retain(|event| matches!(event, Notify(_)));
+    slots.retain(|event| matches!(event, WaitOnSlot(_)));
+    assert_eq!(slots.len(), locks.len());
     for (i, slot) in slots.iter().enumerate() {
         assert!(!slots[..i].contains(slot), "{slots:?}");
     }
+}
+
+#[test]
+fn address_keeps_locks_apart() {
+    address_keeps_apart::<Twa<Word>>();
+}
+
+#[test]
+fn address_keeps_one_word_locks_apart() {
+    address_keeps_apart::<OneWordTwa<Word>>();
 }

@@ -2,89 +2,159 @@
 
 //! The states of a lock, as one CPU sees them.
 
-use handover_locks::{Busted, RawLock, Ticket, Twa};
+use handover_locks::*;
 
 use super::{
-    scripted::{lock_behind, Slots, Word},
+    scripted::{Script, Scripted, Word},
     NEAR_WRAP,
 };
 
-/// Runs `test` on a lock that starts at `start`, free.
-fn with<L: 'static>(new: fn(Word, Word) -> L, start: u32, test: impl FnOnce(&L, &Slots)) {
-    let (lock, world, _) = lock_behind(new, start, 0);
-    test(lock, world);
-}
-
-fn free_and_owned<L: RawLock<Slots>>(lock: &L, world: &Slots) {
-    for _ in 0..2 {
-        assert!(!lock.is_locked());
-        assert!(!lock.is_contended());
-        let ticket = lock.lock(world);
+/// A free lock is taken by `lock` and by `try_lock`, an owned one by neither. Nothing is left in use.
+fn free_and_owned<L: RawLock<Scripted> + Make<Word>>() {
+    let script = Script::new();
+    let world = Scripted::new(script);
+    let lock = L::make(NEAR_WRAP, |value| Word::new(value, script));
+    let owned = |token| {
         assert!(lock.is_locked());
-        assert!(!lock.is_contended());
-        lock.unlock(world, ticket);
-    }
+        // It fails without a write, which would take the line from the owner. So it changes nothing.
+        let writes = script.writes.get();
+        assert_eq!(lock.try_lock(&world), None, "an owned lock");
+        assert_eq!(script.writes.get(), writes, "a failing try wrote");
+        lock.unlock(&world, token);
+        assert!(!lock.is_locked());
+        assert_eq!(world.nodes_in_use(), 0);
+    };
     assert!(!lock.is_locked());
-}
-
-fn tickets_in_order<L: RawLock<Slots>>(lock: &L, world: &Slots) {
-    for ahead in 0..8 {
-        let ticket = lock.lock(world);
-        assert_eq!(ticket, NEAR_WRAP.wrapping_add(ahead));
-        assert!(lock.is_locked());
-        lock.unlock(world, ticket);
-        assert!(!lock.is_locked());
+    for _ in 0..4 {
+        owned(lock.lock(&world));
+        owned(lock.try_lock(&world).expect("a free lock"));
     }
 }
 
-fn try_lock<L: RawLock<Slots>>(lock: &L, world: &Slots) {
-    for ahead in 0..8 {
-        let ticket = lock.try_lock(world).expect("a free lock");
-        assert_eq!(ticket, NEAR_WRAP.wrapping_add(ahead));
-        assert_eq!(lock.try_lock(world), None, "an owned lock");
-        assert!(lock.is_locked());
-        assert!(!lock.is_contended());
-        lock.unlock(world, ticket);
+/// A try fails where another thread comes between its look and its step, and changes nothing.
+fn overtaken_try<L: RawLock<Scripted> + Make<Word> + 'static>() {
+    let script = Script::new();
+    let world: &Scripted = Box::leak(Box::new(Scripted::new(script)));
+    let lock: &L = Box::leak(Box::new(L::make(NEAR_WRAP, |value| {
+        Word::new(value, script)
+    })));
+    let other = Box::leak(Box::new(std::cell::Cell::new(None)));
+    let taken = &*other;
+    script.before_cmpxchg(move || taken.set(Some(lock.lock(world))));
+    assert_eq!(
+        lock.try_lock(world),
+        None,
+        "a lock that was taken meanwhile"
+    );
+    let owner = other.take().expect("the try makes no cmpxchg");
+    assert!(lock.is_locked());
+    lock.unlock(world, owner);
+    assert!(!lock.is_locked());
+    assert_eq!(world.nodes_in_use(), 0);
+}
+
+/// Tickets are given out one by one, across the wrap, by `lock` and by `try_lock`.
+fn tickets_in_order<L: RawLock<Scripted> + Make<Word>>() {
+    if L::TICKET_BITS == 0 {
+        return;
+    }
+    let script = Script::new();
+    let world = Scripted::new(script);
+    let lock = L::make(NEAR_WRAP, |value| Word::new(value, script));
+    for ahead in 0..8u32 {
+        let got = if ahead % 2 == 0 {
+            lock.lock(&world)
+        } else {
+            lock.try_lock(&world).unwrap()
+        };
+        let mask = u32::MAX >> (32 - L::TICKET_BITS);
+        assert_eq!(got, NEAR_WRAP.wrapping_add(ahead) & mask);
+        lock.unlock(&world, got);
     }
 }
 
-#[test]
-fn ticket_free_and_owned() {
-    with(Ticket::new, 0, free_and_owned);
+/// Two locks do not mix, and are given back in any order.
+fn two_at_a_time<L: RawLock<Scripted> + Make<Word>>() {
+    let script = Script::new();
+    let world = Scripted::new(script);
+    let [one, other] = [(); 2].map(|()| L::make(0, |value| Word::new(value, script)));
+    for one_first in [true, false] {
+        let tokens = (one.lock(&world), other.lock(&world));
+        assert!(one.is_locked() && other.is_locked());
+        if one_first {
+            one.unlock(&world, tokens.0);
+            assert!(!one.is_locked() && other.is_locked());
+            other.unlock(&world, tokens.1);
+        } else {
+            other.unlock(&world, tokens.1);
+            assert!(one.is_locked() && !other.is_locked());
+            one.unlock(&world, tokens.0);
+        }
+        assert_eq!(world.nodes_in_use(), 0);
+    }
 }
 
-#[test]
-fn twa_free_and_owned() {
-    with(Twa::<_>::new, 0, free_and_owned);
+macro_rules! tests {
+    ($($name:ident: $lock:ty = $kind:ident, $about:literal;)*) => {
+        $(tests!(@$kind $name, $lock);)*
+    };
+    (@control $name:ident, $lock:ty) => {
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn kind() {
+                assert!(!<$lock as RawLock<Scripted>>::EXCLUDES);
+            }
+        }
+    };
+    (@$kind:ident $name:ident, $lock:ty) => {
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn kind() {
+                assert!(<$lock as RawLock<Scripted>>::EXCLUDES);
+            }
+
+            #[test]
+            fn free_and_owned() {
+                super::free_and_owned::<$lock>();
+            }
+
+            #[test]
+            fn overtaken_try() {
+                super::overtaken_try::<$lock>();
+            }
+
+            #[test]
+            fn tickets_in_order() {
+                super::tickets_in_order::<$lock>();
+            }
+
+            #[test]
+            fn two_at_a_time() {
+                super::two_at_a_time::<$lock>();
+            }
+        }
+    };
 }
+for_each_lock!(tests);
 
 #[test]
-fn ticket_in_order_across_the_wrap() {
-    with(Ticket::new, NEAR_WRAP, tickets_in_order);
-}
-
-#[test]
-fn twa_in_order_across_the_wrap() {
-    with(Twa::<_>::new, NEAR_WRAP, tickets_in_order);
-}
-
-#[test]
-fn ticket_try_lock() {
-    with(Ticket::new, NEAR_WRAP, try_lock);
-}
-
-#[test]
-fn twa_try_lock() {
-    with(Twa::<_>::new, NEAR_WRAP, try_lock);
+fn a_word_is_four_bytes_and_apart_two_lines() {
+    assert_eq!(size_of::<OneWordTwa<u32>>(), 4);
+    assert_eq!(size_of::<Twa<u32>>(), 8);
+    assert_eq!(size_of::<Twa<Apart<u32>>>(), 256);
 }
 
 #[test]
 fn busted_excludes_nobody() {
-    fn test<L: RawLock<Slots>>(lock: &L, world: &Slots) {
-        const { assert!(!L::EXCLUDES && !L::FIFO) };
+    fn test<L: RawLock<Scripted>>(lock: &L, world: &Scripted) {
+        const { assert!(!L::EXCLUDES && !L::FIFO && L::TICKET_BITS == 0) };
         assert_eq!([lock.lock(world), lock.lock(world)], [0, 0]);
         assert_eq!(lock.try_lock(world), Some(0));
-        assert!(!lock.is_locked() && !lock.is_contended());
+        assert!(!lock.is_locked());
     }
-    with(|_, _| Busted, 0, test);
+    test(&Busted, &Scripted::new(Script::new()));
 }

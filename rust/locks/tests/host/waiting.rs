@@ -2,30 +2,32 @@
 
 //! How a lock waits and hands over: on which word, in which order.
 
-use handover_locks::{RawLock, Ticket, Twa, Word as _, World as _, WAIT_ARRAY_SLOTS};
+use handover_locks::{
+    OneWordTwa, RawLock, Ticket, Ttas, Twa, Word as _, World as _, WAIT_ARRAY_SLOTS,
+};
 
 use super::{
+    process::Process,
     scripted::{
         lock_behind,
         Event::{self, Grant, LookAtSlot, Notify, WaitForGrant, WaitOnSlot},
-        Slots, Word,
+        Script, Scripted, Tickets, Word,
     },
     NEAR_WRAP,
 };
 
 /// Acquires behind `others` owners, near the wrap. Each of these unlocks when
 /// the lock is seen to wait. Returns what happened.
-fn lock_behind_owners<L>(new: fn(Word, Word) -> L, others: u32) -> Vec<Event>
-where
-    L: RawLock<Slots> + 'static,
-{
-    let (lock, world, script) = lock_behind(new, NEAR_WRAP, others);
+fn lock_behind_owners<L: Tickets>(others: u32) -> Vec<Event> {
+    let (lock, world, script) = lock_behind::<L>(NEAR_WRAP, others);
+    let mask = u32::MAX >> (32 - L::TICKET_BITS);
+    let ticket = move |ahead: u32| NEAR_WRAP.wrapping_add(ahead) & mask;
     for ahead in 0..others {
-        script.then(move || lock.unlock(world, NEAR_WRAP.wrapping_add(ahead)));
+        script.then(move || lock.unlock(world, ticket(ahead)));
     }
     assert_eq!(lock.is_locked(), others > 0);
     assert_eq!(lock.is_contended(), others > 1);
-    assert_eq!(lock.lock(world), NEAR_WRAP.wrapping_add(others));
+    assert_eq!(lock.lock(world), ticket(others));
     assert!(!lock.is_contended());
     script.events()
 }
@@ -51,53 +53,176 @@ fn shape(events: &[Event]) -> String {
 
 #[test]
 fn ticket_waits_for_grant() {
-    assert_eq!(shape(&lock_behind_owners(Ticket::new, 0)), "");
-    assert_eq!(shape(&lock_behind_owners(Ticket::new, 1)), "wg");
-    assert_eq!(shape(&lock_behind_owners(Ticket::new, 5)), "wggggg");
+    assert_eq!(shape(&lock_behind_owners::<Ticket<Word>>(0)), "");
+    assert_eq!(shape(&lock_behind_owners::<Ticket<Word>>(1)), "wg");
+    assert_eq!(shape(&lock_behind_owners::<Ticket<Word>>(5)), "wggggg");
 }
 
-/// With `T` or fewer ahead a waiter is near, and reads no slot. Behind more it waits on its slot.
-/// The unlock that leaves `T` ahead notifies that slot, and no other does. The
-/// grant is stored before.
-fn waits_long_term<const T: u32>() {
-    for others in 0..T + 4 {
-        let expect = match others {
-            0 => String::new(),
-            _ if others <= T => format!("w{}", "gn".repeat(others as usize)),
-            _ => {
-                let far = "gn".repeat((others - T) as usize - 1);
-                let near = "gn".repeat(T as usize);
-                format!("LW{far}gNLw{near}")
-            }
+/// With `threshold` or fewer ahead a waiter is near, and reads no slot. Behind more it waits on its
+/// slot. The unlock that leaves `threshold` ahead notifies that slot, and no other does. The grant is
+/// stored before. An unlock that leaves no far waiter does what `rest` says.
+fn waits_long_term<L: Tickets>(threshold: u32, rest: &str) {
+    for others in 0..threshold + 4 {
+        let near = rest.repeat(others.min(threshold) as usize);
+        let expect = match others.checked_sub(threshold) {
+            _ if others == 0 => String::new(),
+            None | Some(0) => format!("w{near}"),
+            Some(far) => format!("LW{}gNLw{near}", "gn".repeat(far as usize - 1)),
         };
-        let events = lock_behind_owners(Twa::<_, T>::new, others);
-        assert_eq!(shape(&events), expect, "behind {others}, threshold {T}");
+        let events = lock_behind_owners::<L>(others);
+        assert_eq!(
+            shape(&events),
+            expect,
+            "behind {others}, threshold {threshold}"
+        );
     }
 }
 
 #[test]
 fn twa_waits_long_term_threshold_0() {
-    waits_long_term::<0>();
+    waits_long_term::<Twa<Word, 0>>(0, "gn");
 }
 
 #[test]
 fn twa_waits_long_term_threshold_1() {
-    waits_long_term::<1>();
+    waits_long_term::<Twa<Word>>(1, "gn");
 }
 
 #[test]
 fn twa_waits_long_term_threshold_2() {
-    waits_long_term::<2>();
+    waits_long_term::<Twa<Word, 2>>(2, "gn");
+}
+
+/// In one word an unlock sees that no far thread waits, and notifies none.
+#[test]
+fn one_word_twa_waits_long_term() {
+    waits_long_term::<OneWordTwa<Word, 0>>(0, "g");
+    waits_long_term::<OneWordTwa<Word>>(1, "g");
+    waits_long_term::<OneWordTwa<Word, 2>>(2, "g");
+}
+
+/// Behind 65,534 others a thread waits as behind any other number. Its place is the last but one.
+#[test]
+fn one_word_twa_has_room_for_65_535() {
+    let (lock, world, script) = lock_behind::<OneWordTwa<Word>>(NEAR_WRAP, 65_534);
+    let first = NEAR_WRAP & 0xffff;
+    script.then(move || {
+        for ahead in 0..65_534 {
+            lock.unlock(world, first.wrapping_add(ahead) & 0xffff);
+        }
+    });
+    let last = lock.lock(world);
+    assert_eq!(last, first.wrapping_add(65_534) & 0xffff);
+    assert!(RawLock::<Scripted>::is_locked(lock) && !lock.is_contended());
+    lock.unlock(world, last);
+    assert!(!RawLock::<Scripted>::is_locked(lock));
+}
+
+/// A thread that draws behind 65,535 others would have the next one find the lock free.
+#[test]
+fn one_word_twa_ends_behind_65_535() {
+    let (lock, world, _) = lock_behind::<OneWordTwa<Word>>(NEAR_WRAP, 65_535);
+    let lock = std::panic::AssertUnwindSafe(|| lock.lock(world));
+    let why = std::panic::catch_unwind(lock).expect_err("it has a place");
+    assert_eq!(why.downcast_ref(), Some(&"overcrowded"));
+}
+
+/// Where the world bounds its threads nothing is checked.
+#[test]
+fn a_bounded_world_checks_nothing() {
+    struct Bounded(&'static Scripted);
+
+    impl handover_locks::World for Bounded {
+        type Word = Word;
+        const MOST_CONTENDERS: u32 = 65_535;
+
+        fn slot(&self, index: u32) -> &Word {
+            self.0.slot(index)
+        }
+
+        fn pause(&self) {}
+
+        fn overcrowded(&self) -> ! {
+            panic!("overcrowded");
+        }
+    }
+
+    let (lock, world, script) = lock_behind::<OneWordTwa<Word>>(7, 65_535);
+    script.then(move || (0..65_535).for_each(|ahead| lock.unlock(world, (7 + ahead) & 0xffff)));
+    let world = Bounded(world);
+    let last = RawLock::lock(lock, &world);
+    assert_eq!(last, 6);
+}
+
+/// The default of `overcrowded` ends the program: the thread after this one would own the lock too.
+#[test]
+fn overcrowding_aborts() {
+    const CHILD: &str = "HANDOVER_OVERCROWDED";
+    let name = "waiting::overcrowding_aborts";
+    if std::env::var_os(CHILD).is_some() {
+        let result = std::panic::catch_unwind(|| Process::new().overcrowded());
+        unreachable!("{:?}", result.is_err());
+    }
+    let program = std::env::current_exe().unwrap();
+    let child = std::process::Command::new(program)
+        .args(["--exact", name, "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&child.status),
+        Some(6),
+        "{said}"
+    );
+    assert!(
+        said.contains("more threads want a lock than it has tickets"),
+        "{said}"
+    );
+}
+
+/// A thread that finds the lock taken again pauses twice as long each time, up to a bound. While it
+/// pauses it does not look.
+#[test]
+fn ttas_backs_off() {
+    let script = Script::new();
+    let world: &Scripted = Box::leak(Box::new(Scripted::new(script)));
+    let lock: &Ttas<Word> = Box::leak(Box::new(Ttas::new(Word::new(0, script))));
+    let owner = lock.lock(world);
+    let seen = Box::leak(Box::new(std::cell::RefCell::new(Vec::new())));
+    let pauses = &*seen;
+    for round in 0..13 {
+        // The owner leaves; another thread takes the lock first, but in the last round.
+        script.then(move || {
+            pauses.borrow_mut().push(script.pauses.take());
+            lock.unlock(world, owner);
+        });
+        if round < 12 {
+            script.before_cmpxchg(move || {
+                lock.lock(world);
+            });
+            // The other thread's own cmpxchg.
+            script.before_cmpxchg(|| ());
+        }
+    }
+    lock.lock(world);
+    let expect: Vec<u32> = (0..13).map(|round| (1 << round).min(1024)).collect();
+    assert_eq!(*seen.borrow(), expect);
 }
 
 /// A notification that was meant for another costs a look at `grant`.
 #[test]
 fn twa_collision_is_benign() {
-    let (lock, world, script) = lock_behind(Twa::<_>::new, NEAR_WRAP, 2);
+    collision_is_benign::<Twa<Word>>();
+    collision_is_benign::<OneWordTwa<Word>>();
+}
+
+fn collision_is_benign<L: Tickets>() {
+    let (lock, world, script) = lock_behind::<L>(0, 2);
     script.then(|| (0..WAIT_ARRAY_SLOTS).for_each(|slot| world.slot(slot).inc_release()));
-    script.then(|| lock.unlock(world, NEAR_WRAP));
-    script.then(|| lock.unlock(world, NEAR_WRAP.wrapping_add(1)));
-    assert_eq!(lock.lock(world), NEAR_WRAP.wrapping_add(2));
+    script.then(|| lock.unlock(world, 0));
+    script.then(|| lock.unlock(world, 1));
+    assert_eq!(lock.lock(world), 2);
     let events = script.events();
     let looks = events.iter().filter(|event| matches!(event, WaitOnSlot(_)));
     assert_eq!(looks.count(), 2);

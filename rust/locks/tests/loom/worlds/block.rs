@@ -4,11 +4,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use handover_locks::Word;
+use handover_locks::{Awaited, Word};
 use loom::{
     sync::atomic::{
         AtomicU32,
-        Ordering::{self, Acquire, Relaxed, Release},
+        Ordering::{self, AcqRel, Acquire, Relaxed, Release},
     },
     thread::{self, Thread},
 };
@@ -56,10 +56,28 @@ impl Cell {
         });
     }
 
-    fn fetch_inc(&self, ordering: Ordering) -> u32 {
-        let old = self.value.fetch_add(1, ordering);
-        self.written(old.wrapping_add(1));
-        old
+    /// The same after a write that gave the value before.
+    fn changed(&self, before: u32, now: u32) -> u32 {
+        self.written(now);
+        before
+    }
+
+    fn fetch_add(&self, value: u32, ordering: Ordering) -> u32 {
+        let before = self.value.fetch_add(value, ordering);
+        self.changed(before, before.wrapping_add(value))
+    }
+
+    fn swap(&self, value: u32, ordering: Ordering) -> u32 {
+        let before = self.value.swap(value, ordering);
+        self.changed(before, value)
+    }
+
+    fn cmpxchg(&self, old: u32, new: u32, ordering: Ordering) -> bool {
+        let result = self.value.compare_exchange(old, new, ordering, Relaxed);
+        if result.is_ok() {
+            self.written(new);
+        }
+        result.is_ok()
     }
 }
 
@@ -85,34 +103,55 @@ impl Word for Cell {
         self.value.load(Acquire)
     }
 
+    fn store_relaxed(&self, value: u32) {
+        self.value.store(value, Relaxed);
+        self.written(value);
+    }
+
     fn store_release(&self, value: u32) {
         self.value.store(value, Release);
         self.written(value);
     }
 
-    fn fetch_inc_relaxed(&self) -> u32 {
-        self.fetch_inc(Relaxed)
+    fn swap_acq_rel(&self, value: u32) -> u32 {
+        self.swap(value, AcqRel)
+    }
+
+    fn fetch_add_relaxed(&self, value: u32) -> u32 {
+        self.fetch_add(value, Relaxed)
+    }
+
+    fn fetch_add_acquire(&self, value: u32) -> u32 {
+        self.fetch_add(value, Acquire)
+    }
+
+    fn fetch_add_release(&self, value: u32) -> u32 {
+        self.fetch_add(value, Release)
     }
 
     fn inc_release(&self) {
-        self.fetch_inc(Release);
+        self.fetch_add(1, Release);
     }
 
     fn cmpxchg_relaxed(&self, old: u32, new: u32) -> bool {
-        let result = self.value.compare_exchange(old, new, Relaxed, Relaxed);
-        if result.is_ok() {
-            self.written(new);
-        }
-        result.is_ok()
+        self.cmpxchg(old, new, Relaxed)
     }
 
-    fn wait_acquire(&self, mut done: impl FnMut(u32) -> bool) -> u32 {
+    fn cmpxchg_acquire(&self, old: u32, new: u32) -> bool {
+        self.cmpxchg(old, new, Acquire)
+    }
+
+    fn cmpxchg_release(&self, old: u32, new: u32) -> bool {
+        self.cmpxchg(old, new, Release)
+    }
+
+    fn wait_acquire(&self, awaited: Awaited) -> u32 {
         loop {
             let value = self.value.load(Acquire);
-            if done(value) {
+            if awaited.holds(value) {
                 return value;
             }
-            if self.with_waiting(|waiting| done(waiting.latest)) {
+            if self.with_waiting(|waiting| awaited.holds(waiting.latest)) {
                 // The value loaded was stale, and a write that has happened
                 // wakes no thread: look again.
                 thread::yield_now();

@@ -23,18 +23,19 @@ impl Data {
         Self(UnsafeCell::new(first))
     }
 
-    /// What the owner with `ticket` does.
+    /// What the owner with `token` does. Of a token that is a ticket, `bits` count.
     ///
     /// # Panics
     ///
     /// In an execution in which the lock did not exclude or admitted another
     /// owner in this one's turn.
-    pub(crate) fn admit(&self, ticket: u32) {
+    pub(crate) fn admit(&self, token: u32, bits: u32) {
         self.0.with_mut(|next| {
             // SAFETY: loom has checked that no access is concurrent with this.
             let next = unsafe { &mut *next };
-            assert_eq!(*next, ticket, "admitted out of order");
-            *next = ticket.wrapping_add(1);
+            let mask = u32::MAX.checked_shr(32 - bits).unwrap_or(0);
+            assert_eq!(*next & mask, token & mask, "admitted out of order");
+            *next = next.wrapping_add(1);
         });
     }
 

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Each CPU's nodes of queue locks: all of them taken, given back in any order, taken by interrupts.
+
+use kernel::macros::kunit_tests;
+
+#[kunit_tests(handover_nodes)]
+mod handover_nodes {
+    use crate::kunit::{
+        course,
+        team::{cpus, reached, together, Muster},
+    };
+    use crate::{
+        harness::shim,
+        locks::{Clh, Mcs, Nodes as _},
+        spin::{
+            new_lock,
+            nodes::{of_cpu, NODES_PER_CPU},
+            Linux, SpinRaw, Word,
+        },
+    };
+    use core::ffi::c_void;
+    use kernel::{
+        prelude::*,
+        sync::atomic::{Atomic, Relaxed},
+    };
+
+    /// Whether no CPU's node is in use.
+    fn all_free() -> bool {
+        (0..cpus()).all(|cpu| of_cpu(cpu).free() == NODES_PER_CPU as u32)
+    }
+
+    /// A CPU gives each of its nodes once, then none, and takes them back in any order.
+    #[test]
+    fn sixteen_each() -> Result {
+        let distinct = Atomic::new(0u32);
+        let more = Atomic::new(0u32);
+        let given_back = Atomic::new(0u32);
+        let muster = Muster::new(1);
+        together(1, |_| {
+            let _present = muster.fall_in();
+            let mut taken = [0u32; NODES_PER_CPU];
+            for at in 0..NODES_PER_CPU {
+                let node = Linux.take().unwrap_or(0);
+                let is_new = node != 0 && !taken[..at].contains(&node);
+                distinct.add(u32::from(is_new), Relaxed);
+                taken[at] = node;
+            }
+            more.store(u32::from(Linux.take().is_some()), Relaxed);
+            // The odd places first.
+            for first in [1, 0] {
+                for at in (first..NODES_PER_CPU).step_by(2) {
+                    Linux.put(taken[at]);
+                    given_back.add(1u32, Relaxed);
+                    let free = of_cpu(0).free();
+                    more.add(u32::from(free != given_back.load(Relaxed)), Relaxed);
+                }
+            }
+        })?;
+        assert_eq!(distinct.load(Relaxed), NODES_PER_CPU as u32);
+        assert_eq!(more.load(Relaxed), 0);
+        assert!(all_free());
+        Ok(())
+    }
+
+    /// Sections of each thread in [`without_a_node`].
+    const LAPS: u32 = 2_000;
+
+    /// Threads take a lock again and again. CPU 0's have no node, CPU 1's has, and so on by turns.
+    /// Returns what they counted.
+    fn without_a_node<R: SpinRaw>(lock: &course::Spin<u32, R>) -> Result<u32> {
+        let muster = Muster::new(cpus());
+        together(cpus(), |id| {
+            let _present = muster.fall_in();
+            let mut held = [None; NODES_PER_CPU];
+            if id % 2 == 0 {
+                held = [(); NODES_PER_CPU].map(|()| Linux.take());
+            }
+            for _ in 0..LAPS {
+                *lock.lock() += 1;
+            }
+            held.into_iter().flatten().for_each(|node| Linux.put(node));
+        })?;
+        Ok(*lock.lock())
+    }
+
+    #[test]
+    fn mcs_without_a_node() -> Result {
+        let lock = KBox::pin_init(new_lock!(Mcs<Word>, 0), GFP_KERNEL)?;
+        assert!(cpus() >= 2);
+        assert_eq!(without_a_node(&lock)?, cpus() * LAPS);
+        assert!(all_free());
+        Ok(())
+    }
+
+    #[test]
+    fn clh_without_a_node() -> Result {
+        let lock = KBox::pin_init(new_lock!(Clh<Word>, 0), GFP_KERNEL)?;
+        assert!(cpus() >= 2);
+        assert_eq!(without_a_node(&lock)?, cpus() * LAPS);
+        assert!(all_free());
+        Ok(())
+    }
+
+    #[test]
+    fn mcs_nodes_come_back() -> Result {
+        let lock = KBox::pin_init(new_lock!(Mcs<Word>, 0), GFP_KERNEL)?;
+        assert!(cpus() >= 4);
+        course::crowd(&lock)?;
+        assert_eq!(*lock.lock(), 4 * course::CROWD_LAPS);
+        assert!(all_free());
+        Ok(())
+    }
+
+    /// Nodes go back to their own CPU from others, while that one takes some.
+    #[test]
+    fn clh_nodes_come_back() -> Result {
+        let lock = KBox::pin_init(new_lock!(Clh<Word>, 0), GFP_KERNEL)?;
+        assert!(cpus() >= 4);
+        course::crowd(&lock)?;
+        assert_eq!(*lock.lock(), 4 * course::CROWD_LAPS);
+        assert!(all_free());
+        Ok(())
+    }
+
+    /// What an interrupt does, and how often it did.
+    struct Irq<'a, R: SpinRaw> {
+        lock: &'a course::Spin<u32, R>,
+        taken: Atomic<u32>,
+        /// What the lock protects, at the last interrupt. A thread that may be interrupted must not
+        /// take the lock to read it.
+        counted: Atomic<u32>,
+    }
+
+    /// # Safety
+    ///
+    /// `arg` must point to an [`Irq`] of this `R`.
+    unsafe extern "C" fn interrupt<R: SpinRaw>(arg: *mut c_void) {
+        // SAFETY: By this function's contract.
+        let irq = unsafe { &*arg.cast::<Irq<'_, R>>() };
+        let mut count = irq.lock.lock();
+        *count += 1;
+        irq.counted.store(*count, Relaxed);
+        drop(count);
+        irq.taken.add(1u32, Relaxed);
+    }
+
+    /// Interrupts in [`beside_interrupts`].
+    const INTERRUPTS: u32 = 200;
+
+    /// CPU 0 takes and releases `own`. Meanwhile CPU 1 interrupts it to take `irqs`, in the middle of
+    /// any step on nodes. Returns what was counted under each.
+    fn beside_interrupts<R: SpinRaw>(
+        own: &course::Spin<u32, R>,
+        irqs: &course::Spin<u32, R>,
+    ) -> Result<[u32; 3]> {
+        let irq = Irq {
+            lock: irqs,
+            taken: Atomic::new(0),
+            counted: Atomic::new(0),
+        };
+        let over = Atomic::new(false);
+        let laps = Atomic::new(0u32);
+        let muster = Muster::new(2);
+        together(2, |id| {
+            // Preemption is on again: CPU 1 sends its interrupts as a thread that may be preempted.
+            drop(muster.fall_in());
+            if id == 0 {
+                let _ = reached(|| {
+                    *own.lock() += 1;
+                    laps.add(1u32, Relaxed);
+                    over.load(Relaxed)
+                });
+            } else {
+                for _ in 0..INTERRUPTS {
+                    let arg = core::ptr::from_ref(&irq).cast_mut().cast();
+                    // SAFETY: `irq` outlives the call, which waits for the interrupt's end.
+                    unsafe { shim::interrupt_cpu(0, interrupt::<R>, arg, 1) };
+                }
+                over.store(true, Relaxed);
+            }
+        })?;
+        assert_eq!(*own.lock(), laps.load(Relaxed));
+        Ok([&irq.counted, &irq.taken, &laps].map(|count| count.load(Relaxed)))
+    }
+
+    #[test]
+    fn mcs_from_interrupts() -> Result {
+        let own = KBox::pin_init(new_lock!(Mcs<Word>, 0, "kunit_own"), GFP_KERNEL)?;
+        let irqs = KBox::pin_init(new_lock!(Mcs<Word>, 0, "kunit_irqs"), GFP_KERNEL)?;
+        assert!(cpus() >= 2);
+        let [counted, taken, laps] = beside_interrupts(&own, &irqs)?;
+        assert_eq!((counted, taken), (INTERRUPTS, INTERRUPTS));
+        assert!(laps > 0);
+        assert!(all_free());
+        Ok(())
+    }
+
+    #[test]
+    fn clh_from_interrupts() -> Result {
+        let own = KBox::pin_init(new_lock!(Clh<Word>, 0, "kunit_own"), GFP_KERNEL)?;
+        let irqs = KBox::pin_init(new_lock!(Clh<Word>, 0, "kunit_irqs"), GFP_KERNEL)?;
+        assert!(cpus() >= 2);
+        let [counted, taken, laps] = beside_interrupts(&own, &irqs)?;
+        assert_eq!((counted, taken), (INTERRUPTS, INTERRUPTS));
+        assert!(laps > 0);
+        assert!(all_free());
+        Ok(())
+    }
+}
