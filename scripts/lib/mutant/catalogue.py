@@ -28,11 +28,11 @@ import pathlib
 import tomllib
 
 WORLDS = ("loom", "host", "step", "shuttle", "sim", "rdma", "device", "kunit", "torture", "job", "compile",
-          "sample", "disasm", "lockdep", "spin", "tla", "tsan", "suite", "python")
+          "sample", "disasm", "lockdep", "spin", "litmus", "proof", "tla", "tsan", "suite", "python")
 CARGO = ("loom", "host", "step", "shuttle", "sim", "rdma")
 # The doors that plant bugs, and the worlds that `make test` has no time for.
 DOORS = ("test", "test-deep")
-DEEP = ("rdma", "job", "device", "tla", "tsan", "suite")
+DEEP = ("rdma", "job", "device", "proof", "tla", "tsan", "suite")
 
 # Key: its type, and the worlds that know it.
 OPTIONS = {
@@ -43,7 +43,7 @@ OPTIONS = {
     "starves": (bool, ("torture",)),                 # the watchdog speaks also when every CPU hangs
     "kernel": (str, ("disasm", "compile", "job")),   # stock or test
     "cases": (str, ("kunit",)),                      # the glob of the cases that run; the one test, by itself
-    "shows": ((str, dict), ("spin", "tla", "kunit", "disasm", "lockdep", "compile", "sample", "job",
+    "shows": ((str, dict), ("spin", "litmus", "proof", "tla", "kunit", "disasm", "lockdep", "compile", "sample", "job",
                           "suite")),                     # what it looks like
     "parts": (str, ("suite",)),                      # the suite's arguments
     "silent": (bool, ("lockdep",)),                  # the report of `shows` must not come

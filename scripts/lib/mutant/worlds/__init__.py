@@ -3,10 +3,10 @@
 
 from .cargo import Cargo
 from .device import Device
-from .models import Spin, Tla
+from .models import Litmus, Proof, Spin, Tla
 from .module import Module
 from .python import Python
 from .suite import Suite
 from .tsan import Tsan
 
-ALL = (Cargo, Spin, Module, Tsan, Tla, Device, Suite, Python)
+ALL = (Cargo, Spin, Litmus, Proof, Module, Tsan, Tla, Device, Suite, Python)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
-"""spin, tla: a model with a bug in it, searched as its suite searches. A search shows what the catalogue says."""
+"""spin, tla, litmus, proof: a model, a table of tests or a proved program with a bug in it, searched or checked as its
+suite does. That shows what the catalogue says: of a proof the lemma at which Coq refuses."""
 
 from ..engine import World
 
@@ -9,12 +10,13 @@ class Search(World):
     where there is no such search, or one that is a control."""
 
     folder = ""
+    also = ()  # what else the search reads, beside the folder
 
     def hunt(self, lane, bug, catches):
         expected = bug.option("shows")
         for catch in catches:
             at = f"build/mutants-{self.title}/{bug.stem}.{catch.test}"
-            self.engine.copy_with(bug, at, self.folder)
+            self.engine.copy_with(bug, at, self.folder, *self.also)
             rc, said = self.shell.ask(f"{at}.said", f"tests/suites/{self.title}", "--shown", f"{at}/{self.folder}", catch.test)
             shown, _, size = said.strip().partition("\n")
             if rc:
@@ -33,3 +35,12 @@ class Spin(Search):
 
 class Tla(Search):
     title, names, folder = "tla", ("tla",), "tests/models/tla"
+
+
+class Litmus(Search):
+    title, names, folder = "litmus", ("litmus",), "tests/litmus"
+    also = ("rust/locks", "tests/mutants")
+
+
+class Proof(Search):
+    title, names, folder = "proof", ("proof",), "tests/proof"
