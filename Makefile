@@ -2,7 +2,7 @@
 # The front door. Each goal is a script of the same name in scripts/, with four exceptions: run-kernel and bench-kernel
 # are run and bench, module is build-module, and distclean is clean --all.
 .DEFAULT_GOAL := help
-goals := run-kernel run-alock sim-alock bench-kernel bench-rlock module check test mutants mutate test-deep figures clean distclean
+goals := run-kernel run-alock sim-alock bench-kernel bench-rlock module check test mutants mutate test-deep study figures clean distclean
 .PHONY: help run bench $(goals)
 
 # The groups of this list are the lines that begin with '##'.
@@ -36,6 +36,8 @@ mutate: ## changes a part's code in every way cargo-mutants knows, which its tes
 	@scripts/mutate "$(PART)"
 test-deep: ## what test has no time for: PART=models, kernel, alock or host; without PART all (an hour)
 	@scripts/test-deep $(PART)
+study: ## counts what TWA does with its waiting array, by threshold and slots; no times (60 s)
+	@scripts/study
 figures: ## draws the results' figures again, from their tables
 	@scripts/figures
 

@@ -180,7 +180,7 @@ fn draw_row(
         let zero = at(0.0).max(left);
         let (up, down) = (middle - 7.0, middle + 7.0);
         let corners = [(zero, up), (x, up), (x, down), (zero, down)];
-        svg.polygon(&corners, row.look.color);
+        svg.polygon(&corners, row.look.color, row.look.fill);
     }
     let note = (high.max(x) + 8.0, middle + 4.0);
     if low < high {

@@ -3,7 +3,7 @@
 //! What is in a figure of panels: data and looks, no coordinates.
 
 use crate::spread::Spread;
-use crate::svg::Color;
+use crate::svg::{Color, Fill};
 
 /// A figure: panels that share their axes. [`plot::draw`](crate::plot::draw) makes the picture.
 ///
@@ -117,6 +117,8 @@ pub struct Look {
     pub color: Color,
     /// The shape of the mark.
     pub shape: Shape,
+    /// How mark and bar are filled.
+    pub fill: Fill,
 }
 
 /// A mark's shape, for a reader without colour vision.
@@ -126,50 +128,44 @@ pub enum Shape {
     Circle,
     /// A triangle on its side.
     Triangle,
+    /// A triangle on its corner.
+    Down,
     /// A square on its side.
     Square,
     /// A square on its corner.
     Diamond,
 }
 
-/// The first three of the palette by Okabe and Ito, which nearly all eyes tell apart: of locks.
-pub const LOCKS: [Look; 3] = [
-    Look {
-        color: (0, 114, 178),
-        shape: Shape::Circle,
-    },
-    Look {
-        color: (213, 94, 0),
-        shape: Shape::Triangle,
-    },
-    Look {
-        color: (0, 158, 115),
-        shape: Shape::Square,
-    },
+const fn look(color: Color, shape: Shape, fill: Fill) -> Look {
+    Look { color, shape, fill }
+}
+
+/// The first of the palette by Okabe and Ito, which nearly all eyes tell apart: of locks.
+pub const LOCKS: [Look; 5] = [
+    look((0, 114, 178), Shape::Circle, Fill::Full),
+    look((213, 94, 0), Shape::Triangle, Fill::Full),
+    look((0, 158, 115), Shape::Square, Fill::Full),
+    look((204, 121, 167), Shape::Diamond, Fill::Full),
+    look((230, 159, 0), Shape::Down, Fill::Full),
 ];
 
 /// Grey: what is there to be seen beside others.
-pub const BESIDE: Look = Look {
-    color: (110, 110, 110),
-    shape: Shape::Diamond,
-};
+pub const BESIDE: Look = look((110, 110, 110), Shape::Diamond, Fill::Full);
+
+/// Hollow: the kernel's own locks.
+pub const KERNELS: [Look; 3] = [
+    look((110, 110, 110), Shape::Diamond, Fill::Hollow),
+    look((110, 110, 110), Shape::Square, Fill::Hollow),
+    look((0, 0, 0), Shape::Circle, Fill::Hollow),
+];
+
+/// Crossed: a lock that keeps no order.
+pub const UNORDERED: Look = look((0, 0, 0), Shape::Square, Fill::Crossed);
 
 /// The palette's other colours: of what is no lock.
 pub const OTHERS: [Look; 4] = [
-    Look {
-        color: (204, 121, 167),
-        shape: Shape::Circle,
-    },
-    Look {
-        color: (230, 159, 0),
-        shape: Shape::Triangle,
-    },
-    Look {
-        color: (86, 180, 233),
-        shape: Shape::Square,
-    },
-    Look {
-        color: (0, 0, 0),
-        shape: Shape::Diamond,
-    },
+    look((204, 121, 167), Shape::Circle, Fill::Full),
+    look((230, 159, 0), Shape::Triangle, Fill::Full),
+    look((86, 180, 233), Shape::Square, Fill::Full),
+    look((0, 0, 0), Shape::Diamond, Fill::Full),
 ];

@@ -9,6 +9,7 @@
 //! | [`alock`] | `alock-bench`'s runs, by the former |
 //! | [`kernel`] | `make bench-kernel`'s two tables, by both |
 //! | [`rlock`] | `make bench-rlock`'s two tables, by the latter |
+//! | [`study`] | `make study`'s table, by the former |
 //!
 //! The program `figures` draws all that a list names ([`list`]). A figure's title states what
 //! its data show, and is computed from them ([`finding`]).
@@ -59,6 +60,7 @@ pub mod plot;
 pub mod rlock;
 pub mod sheet;
 mod spread;
+pub mod study;
 pub mod svg;
 
 pub use figure::{Axis, Figure, Look, Panel, Points, Series, Shape, Unit};

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::{alock, bars, files, kernel, plot, rlock};
+use crate::{alock, bars, files, kernel, plot, rlock, study};
 
 /// What a list says.
 #[derive(Clone, Debug, Deserialize)]
@@ -104,6 +104,7 @@ enum Kind {
     RlockCancel,
     Alock,
     AlockBudgets,
+    StudyCollisions,
 }
 
 /// The folder of a list, its data and its pictures.
@@ -167,6 +168,7 @@ impl Entry {
             Kind::RlockCancel => return Ok(Ok(bars::draw(&rlock::cancel(data, file, remarks)?))),
             Kind::Alock => alock::of_rows(data, remarks)?,
             Kind::AlockBudgets => alock::of_budgets(data, remarks)?,
+            Kind::StudyCollisions => vec![study::collisions(data, file, remarks)?],
         };
         let is_it = |name: &str| {
             self.which

@@ -331,13 +331,14 @@ fn draw_series(svg: &mut Svg, series: &Series, frame: &Frame<'_>, below: usize) 
 
 pub(crate) fn mark(svg: &mut Svg, (x, y): (f64, f64), look: Look, scale: f64) {
     let corners: &[(f64, f64)] = match look.shape {
-        Shape::Circle => return svg.circle((x, y), 4.0 * scale, look.color),
+        Shape::Circle => return svg.circle((x, y), 4.0 * scale, look.color, look.fill),
         Shape::Triangle => &[(0.0, -5.0), (4.8, 3.6), (-4.8, 3.6)],
+        Shape::Down => &[(0.0, 4.3), (4.8, -4.3), (-4.8, -4.3)],
         Shape::Square => &[(-3.7, -3.7), (3.7, -3.7), (3.7, 3.7), (-3.7, 3.7)],
         Shape::Diamond => &[(0.0, -5.0), (5.0, 0.0), (0.0, 5.0), (-5.0, 0.0)],
     };
     let corners = corners
         .iter()
         .map(|(dx, dy)| (x + dx * scale, y + dy * scale));
-    svg.polygon(&corners.collect::<Vec<_>>(), look.color);
+    svg.polygon(&corners.collect::<Vec<_>>(), look.color, look.fill);
 }

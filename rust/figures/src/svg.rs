@@ -34,6 +34,17 @@ pub enum Anchor {
     End,
 }
 
+/// How a mark is filled, for a reader without colour vision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// With its colour.
+    Full,
+    /// White within its edge.
+    Hollow,
+    /// The same, with lines between the corners of a polygon.
+    Crossed,
+}
+
 /// Red, green, blue.
 pub type Color = (u8, u8, u8);
 
@@ -183,23 +194,41 @@ impl Svg {
     }
 
     /// A disc, which is a mark.
-    pub fn circle(&mut self, at: (f64, f64), radius: f64, color: Color) {
-        let (x, y, color) = (pixel(at.0), pixel(at.1), hex(color));
+    pub fn circle(&mut self, at: (f64, f64), radius: f64, color: Color, fill: Fill) {
+        let (x, y, paint) = (pixel(at.0), pixel(at.1), fill.paint(color));
         self.add(format_args!(
-            "<circle class=\"mark\" cx=\"{x}\" cy=\"{y}\" r=\"{radius:.2}\" fill=\"{color}\"/>"
+            "<circle class=\"mark\" cx=\"{x}\" cy=\"{y}\" r=\"{radius:.2}\" {paint}/>"
         ));
     }
 
-    /// A filled polygon, which is a mark.
-    pub fn polygon(&mut self, corners: &[(f64, f64)], color: Color) {
+    /// A polygon, which is a mark.
+    pub fn polygon(&mut self, corners: &[(f64, f64)], color: Color, fill: Fill) {
         let mut path = String::new();
         for &(x, y) in corners {
             let _ = write!(path, "{},{} ", pixel(x), pixel(y));
         }
-        let (path, color) = (path.trim_end(), hex(color));
+        let (path, paint) = (path.trim_end(), fill.paint(color));
         self.add(format_args!(
-            "<polygon class=\"mark\" points=\"{path}\" fill=\"{color}\"/>"
+            "<polygon class=\"mark\" points=\"{path}\" {paint}/>"
         ));
+        if fill == Fill::Crossed {
+            for (from, to) in corners.iter().zip(corners.iter().skip(2)) {
+                self.line(&[*from, *to], 1.0, color);
+            }
+        }
+    }
+}
+
+impl Fill {
+    /// The attributes of a shape that is so filled.
+    fn paint(self, color: Color) -> String {
+        let color = hex(color);
+        match self {
+            Self::Full => format!("fill=\"{color}\""),
+            Self::Hollow | Self::Crossed => {
+                format!("fill=\"#ffffff\" stroke=\"{color}\" stroke-width=\"1.5\"")
+            }
+        }
     }
 }
 

@@ -87,7 +87,7 @@ fn every_figure_says_what_it_hangs_on() {
             .map(|it| it.words)
             .collect();
         let has = |words: &str| texts.iter().any(|it| it.contains(words));
-        if name.contains("sim") {
+        if name.contains("sim") || name.contains("study") {
             assert!(has("a model"), "{name}");
         } else {
             let emulated = has("accelerator tcg") && has("emulation: the time of translated code");

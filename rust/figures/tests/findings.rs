@@ -5,7 +5,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use figures::list;
@@ -106,7 +106,8 @@ fn contended() {
         range(&these.map(|it| median(it.1.clone())).collect::<Vec<_>>())
     };
     let want = format!(
-        "1 to 4 writers: TWA {}, ticket {} of the kernel's spinlock's rate",
+        "1 to 4 writers: one-word TWA {}, TWA {}, ticket {} of the kernel's spinlock's rate",
+        of("one_word_twa"),
         of("twa"),
         of("ticket")
     );
@@ -114,7 +115,13 @@ fn contended() {
     let svg = svg("kernel-writers.svg");
     let document = Document::parse(&svg).unwrap();
     let series = common::groups(document.root_element(), "series");
-    assert_eq!(series.len(), 2 * 3);
+    // Each lock but the base, on both kernels.
+    let mut drawn: Vec<&str> = series.iter().map(|it| &it.0[..]).collect();
+    drawn.sort_unstable();
+    let locks: BTreeSet<&str> = rows.iter().map(|it| &it["lock"][..]).collect();
+    let others = locks.iter().filter(|it| **it != "raw_spin_lock");
+    let twice: Vec<&str> = others.flat_map(|it| [*it, *it]).collect();
+    assert_eq!(drawn, twice);
     for (_, node) in series {
         let marks = node
             .children()
@@ -125,17 +132,106 @@ fn contended() {
 
 #[test]
 fn uncontended() {
-    let rows = table("uncontended.csv");
+    // By kernel, layout and lock, then by boot and run: from the raw data.
+    let mut ns: BTreeMap<[String; 3], BTreeMap<[String; 2], f64>> = BTreeMap::new();
+    let raw = table("uncontended-raw.csv");
+    for row in &raw {
+        let [kernel, layout, lock, boot, run] =
+            ["kernel", "layout", "lock", "boot", "run"].map(|it| row[it].clone());
+        let mine = ns.entry([kernel, layout, lock]).or_default();
+        mine.insert([boot, run], f(row, "ns") / f(row, "pairs"));
+    }
+    let ratio = |[kernel, layout, lock]: [&str; 3]| {
+        let of = |lock: &str| &ns[&[kernel, layout, lock].map(str::to_owned)];
+        let (mine, base) = (of(lock), of("raw_spin_lock"));
+        let mut boots: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (run, ns) in mine {
+            let boot = boots.entry(&run[0]).or_default();
+            boot.push(ns / base[run]);
+        }
+        median(boots.into_values().map(median).collect())
+    };
+    // The table has six decimals, the title two.
     let of = |lock: &str| {
-        let these = rows.iter().filter(|it| it["lock"] == lock);
-        range(&these.map(|it| f(it, "ratio")).collect::<Vec<_>>())
+        let each = ["stock", "test"].map(|it| ratio([it, "far", lock]));
+        range(&each.map(|it| (it * 1e6).round() / 1e6))
     };
     let want = format!(
-        "Uncontended: TWA {}, ticket {} of the kernel's spinlock's time",
+        "Uncontended, layout far: one-word TWA {}, TWA {}, ticket {} of raw_spin_lock's time",
+        of("one_word_twa"),
         of("twa"),
         of("ticket")
     );
     title("kernel-uncontended.svg", &want);
+    // Both layouts of each kernel, the neutral one first, and each lock in the table's order.
+    let svg = svg("kernel-uncontended.svg");
+    let document = Document::parse(&svg).unwrap();
+    let panels = common::groups(document.root_element(), "panel");
+    let titles: Vec<&str> = panels.iter().map(|it| &it.0[..]).collect();
+    let places = [
+        ("stock", "far"),
+        ("stock", "near"),
+        ("test", "far"),
+        ("test", "near"),
+    ];
+    let want = places.map(|(kernel, layout)| format!("{kernel} kernel, layout {layout}"));
+    assert_eq!(titles, want);
+    let rows = table("uncontended.csv");
+    for ((kernel, layout), (_, panel)) in places.into_iter().zip(panels) {
+        let here = rows
+            .iter()
+            .filter(|it| it["kernel"] == kernel && it["layout"] == layout);
+        let bars = common::groups(panel, "series");
+        assert_eq!(bars.len(), here.clone().count());
+        for (row, (name, bar)) in here.zip(bars) {
+            assert_eq!(name, row["lock"]);
+            let said = ratio([kernel, layout, &name]);
+            assert!((f(row, "to_raw_spin_lock") - said).abs() < 6e-7, "{row:?}");
+            let note = format!(
+                "{:.2} ({:.1} ns, {})",
+                f(row, "to_raw_spin_lock"),
+                f(row, "ns"),
+                row["shape"]
+            );
+            let texts = bar.children().filter(|it| it.has_tag_name("text"));
+            let texts: Vec<_> = texts.filter_map(|it| it.text()).collect();
+            assert_eq!(texts, [&name[..], &note[..]]);
+        }
+    }
+}
+
+/// Without its colour a mark still says whose lock it is, and which of ours.
+#[test]
+fn locks_are_told_apart_without_colour() {
+    let svg = svg("kernel-writers.svg");
+    let document = Document::parse(&svg).unwrap();
+    let mut looks: BTreeMap<String, String> = BTreeMap::new();
+    for (name, node) in common::groups(document.root_element(), "legend") {
+        let mark = node
+            .children()
+            .find(|it| it.attribute("class") == Some("mark"));
+        let mark = mark.unwrap();
+        let corners = mark.attribute("points").map(|it| {
+            let points = it.split(' ').map(|it| it.split_once(',').unwrap());
+            let points = points.map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()));
+            let points: Vec<(f64, f64)> = points.collect();
+            // Where a corner lies from the first.
+            let of =
+                |at: &(f64, f64)| format!("{:.1} {:.1}", at.0 - points[0].0, at.1 - points[0].1);
+            points.iter().map(of).collect::<Vec<_>>()
+        });
+        let is_hollow = mark.attribute("stroke").is_some();
+        // One line of the series, and those of a cross.
+        let lines = node.children().filter(|it| it.has_tag_name("polyline"));
+        let look = format!("{corners:?} {is_hollow} {}", lines.count());
+        let is_ours = ["twa", "ticket", "one_word_twa", "mcs", "clh"].contains(&&name[..]);
+        assert_eq!(is_ours, !is_hollow, "{name}");
+        assert_eq!(name == "ttas", look.ends_with('3'), "{name}: {look}");
+        if let Some(other) = looks.insert(look, name.clone()) {
+            panic!("{name} looks as {other}");
+        }
+    }
+    assert_eq!(looks.len(), 8);
 }
 
 #[test]
@@ -190,6 +286,34 @@ fn rlocks_cancellation() {
         digits(within.1 / 1e6)
     );
     title("rlock-cancel.svg", &want);
+}
+
+#[test]
+fn the_studys_collisions() {
+    let rows = table("study.csv");
+    let shown = |row: &&Row| row["threshold"] == "1" && row["contenders"] == "32";
+    let of = |slots: &str| {
+        let these = rows.iter().filter(shown).filter(|it| it["slots"] == slots);
+        let per =
+            |it: &Row| 100.0 * (f(it, "same_lock") + f(it, "other_lock")) / f(it, "long_term");
+        range(&these.map(per).collect::<Vec<_>>())
+    };
+    let want = format!(
+        "32 threads: {} collisions per 100 long-term waits with 1 slot, {} with 4096",
+        of("1"),
+        of("4096")
+    );
+    title("study-collisions.svg", &want);
+    let svg = svg("study-collisions.svg");
+    let document = Document::parse(&svg).unwrap();
+    let series = common::groups(document.root_element(), "series");
+    assert_eq!(series.len(), 2 * 3);
+    for (_, node) in series {
+        let marks = node
+            .children()
+            .filter(|it| it.attribute("class") == Some("mark"));
+        assert_eq!(marks.count(), 7);
+    }
 }
 
 /// The median over rounds of a column, by point, of one number of nodes.

@@ -38,10 +38,18 @@ const COST: &str = "method,threads,cpus,cycles,ns\nrlock,1,1,2,1\nlock_add,1,1,4
 const WRITERS: &str = "kernel,boot,lock,writers,run,seconds,acquisitions,failures,hung\n\
     a,1,raw_spin_lock,1,1,1.0,10,0,0\na,1,twa,1,1,1.0,9,0,0\n";
 
+const PAIR: &str = "kernel,layout,lock,shape,boots,ns,\
+    to_raw_spin_lock,to_raw_spin_lock_min,to_raw_spin_lock_max,\
+    to_qspinlock,to_qspinlock_min,to_qspinlock_max,\
+    to_spin_lock,to_spin_lock_min,to_spin_lock_max,to_twa,to_twa_min,to_twa_max\n\
+    a,far,twa,inlined,8,30.0,1.2,1.1,1.3,1.5,1.4,1.6,0.8,0.7,0.9,1.0,1.0,1.0\n\
+    a,near,twa,inlined,8,25.0,1.2,1.1,1.3,1.5,1.4,1.6,0.8,0.7,0.9,1.0,1.0,1.0\n";
+
 #[test]
 fn what_is_good_is_drawn() {
     assert_eq!(said(&entry("rlock-cost"), COST).unwrap().len(), 1);
     assert_eq!(said(&entry("contended"), WRITERS).unwrap().len(), 1);
+    assert_eq!(said(&entry("uncontended"), PAIR).unwrap().len(), 1);
 }
 
 #[test]
@@ -88,6 +96,59 @@ fn tables_are_refused_by_line_and_column() {
         "rlock-cost",
         "method,threads,cpus,cycles,ns\n",
         ": no rows; allowed: one at least below the header",
+    );
+}
+
+#[test]
+fn a_pair_is_refused_by_each_of_its_columns() {
+    let mut lines = PAIR.lines();
+    let header = lines.next().unwrap();
+    let columns: Vec<&str> = header.split(',').collect();
+    let row: Vec<&str> = lines.next().unwrap().split(',').collect();
+    for (at, column) in columns.iter().enumerate() {
+        let with = |value: &str| {
+            let mut row = row.clone();
+            row[at] = value;
+            format!("{header}\n{}\n", row.join(","))
+        };
+        let wrong = |value: &str, allowed: &str| {
+            let want = format!(" line 2: column `{column}`: `{value}`; allowed: {allowed}");
+            refused("uncontended", &with(value), &want);
+        };
+        let above = "a number above 0";
+        match *column {
+            "kernel" | "lock" => {}
+            "layout" => wrong("middle", "far, near"),
+            "shape" => wrong("plain", "inlined, called, bound"),
+            "boots" => {
+                wrong("0", "from 1");
+                wrong("1.5", "a whole number of its size");
+            }
+            number => {
+                wrong("fast", "a number");
+                wrong("0", above);
+                wrong("NaN", above);
+                wrong("inf", above);
+                if number.ends_with("_min") {
+                    wrong("9.5", "at most the median beside it");
+                }
+                if number.ends_with("_max") {
+                    wrong("0.5", "at least the median beside it");
+                }
+            }
+        }
+        let want = format!(
+            " line 1: column `{column}` is there 0 times; allowed: once, as each of {header}"
+        );
+        let without = header.replacen(column, "other", 1);
+        let first = without.split(',').position(|it| it == "other").unwrap();
+        assert_eq!(first, at);
+        refused("uncontended", &PAIR.replacen(header, &without, 1), &want);
+    }
+    refused(
+        "uncontended",
+        &PAIR.replace(",near,", ",far,"),
+        " line 3: a second row of kernel a, layout far, lock twa; allowed: one",
     );
 }
 
