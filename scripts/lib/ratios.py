@@ -42,8 +42,9 @@ def ratios(rows, keep, group, name, value, base):
 
 
 def uncontended(build):
-    """Nanoseconds of a pair to the kernel's own lock, in each boot's runs."""
-    return ratios(rows(build / "bench/uncontended-raw.csv"), ["kernel"], ["boot", "run"], "lock",
+    """Nanoseconds of a pair to the kernel's own lock, in each boot's runs. Without a column, the layout is near."""
+    each = [{"layout": "near", **row} for row in rows(build / "bench/uncontended-raw.csv")]
+    return ratios(each, ["kernel", "layout"], ["boot", "run"], "lock",
                   lambda row: int(row["ns"]) / int(row["pairs"]), ["raw_spin_lock"])
 
 
@@ -77,7 +78,7 @@ def alock(build):
 
 
 FIGURES = {
-    "uncontended pair, {0} kernel: {1} to raw_spin_lock": uncontended,
+    "uncontended pair, {0} kernel, layout {1}: {2} to raw_spin_lock": uncontended,
     "writers: {1}, {0} kernel: {2} to raw_spin_lock": contended,
     "rlock's increment: {0} to lock_add": increments,
     "rlock's increment: {0} to one": threads,

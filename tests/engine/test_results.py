@@ -48,6 +48,12 @@ class Page(unittest.TestCase):
 
 
 class Kernel(Page):
+    # A column of uncontended.csv, and the lock to which it is the ratio.
+    BASES = {"to_raw_spin_lock": "raw_spin_lock", "to_qspinlock": "qspinlock", "to_spin_lock": "spin_lock", "to_twa": "twa"}
+    # The locks of the page's first table, as it calls them.
+    NAMES = {"TWA": "twa", "one-word TWA": "one_word_twa", "ticket": "ticket", "MCS": "mcs", "CLH": "clh", "TTAS": "ttas",
+             "qspinlock": "qspinlock"}
+
     def test_the_tables_as_printed(self):
         printed = io.StringIO()
         command = [str(TOP / "scripts/report/bench-table"), "--of", str(RESULTS / "data")]
@@ -57,32 +63,105 @@ class Kernel(Page):
         for table in re.split(r"^(?=contended)", printed.getvalue(), flags=re.MULTILINE):
             self.assertIn(f"```\n{table}```\n", page)
 
-    def test_the_summary_is_the_tables(self):
-        lines = self.lines("kernel.md", r"(\w+) +(stock|test)" + r" +(\d+\.\d+)" * 5)
-        said = {(line[2], line[1]): line.groups()[2:] for line in lines}
-        for row in rows("uncontended.csv"):
-            due = [row[name] for name in ("ns", "ratio", "ratio_min", "ratio_max", "ratio_binding")]
-            for one, figure in zip(said.pop((row["kernel"], row["lock"])), due):
-                self.same(one, float(figure), str(row))
-        self.assertEqual(said, {})
+    def pairs(self):
+        """{(kernel, layout, lock, shape): {column: [a boot's median]}}, of the raw data."""
+        runs = {}  # by kernel, layout and lock, then by boot and run
+        shape = {}
+        for row in rows("uncontended-raw.csv"):
+            mine = runs.setdefault((row["kernel"], row["layout"], row["lock"]), {})
+            mine[row["boot"], row["run"]] = int(row["ns"]) / int(row["pairs"])
+            self.assertEqual(shape.setdefault(row["lock"], row["shape"]), row["shape"])
+        found = {}
+        for (kernel, layout, lock), mine in runs.items():
+            columns = {"ns": mine}
+            for column, base in self.BASES.items():
+                other = runs[kernel, layout, base]
+                self.assertEqual(set(mine), set(other))
+                columns[column] = {run: mine[run] / other[run] for run in mine}
+            found[kernel, layout, lock, shape[lock]] = {
+                column: [median(boot) for boot in by(each, lambda run: run[0], lambda run: each[run]).values()]
+                for column, each in columns.items()}
+        return found
+
+    def ratios(self, lock, column, layout):
+        """A boot's ratio, by kernel."""
+        return {key[0]: each[column] for key, each in self.pairs().items() if key[1:3] == (layout, lock)}
+
+    def writers(self):
+        """{(lock, kernel, writers): {boot: its median ratio to raw_spin_lock}}, of the raw data."""
+        rates = {}
+        for row in rows("contended.csv"):
+            mine = rates.setdefault((row["lock"], row["kernel"], row["writers"]), {})
+            mine[row["boot"], row["run"]] = int(row["acquisitions"]) / float(row["seconds"])
+        found = {}
+        for (lock, *point), mine in rates.items():
+            base = rates["raw_spin_lock", *point]
+            boots = by(mine, lambda run: run[0], lambda run: mine[run] / base[run])
+            found[lock, *point] = {boot: median(each) for boot, each in boots.items()}
+        return found
+
+    def span(self, values):
+        """The least to the most, as the page says it."""
+        least, most = f"{min(values):.2f}", f"{max(values):.2f}"
+        return least if least == most else f"{least} to {most}"
+
+    def table(self, heading):
+        """The rows of a page's table below its heading's row and the line."""
+        text = (RESULTS / "kernel.md").read_text().splitlines()
+        self.assertIn(heading, text)
+        after = text[text.index(heading) + 2:]
+        return after[:next(at for at, line in enumerate(after) if not line.startswith("|"))]
+
+    def test_the_table_of_data(self):
+        pairs = self.pairs()
+        table = {tuple(row[name] for name in ("kernel", "layout", "lock", "shape")): row for row in rows("uncontended.csv")}
+        self.assertEqual(set(table), set(pairs))
+        for key, row in table.items():
+            self.assertEqual(int(row["boots"]), len(pairs[key]["ns"]))
+            self.same(row["ns"], median(pairs[key]["ns"]), f"{key}, ns")
+            for column in self.BASES:
+                each = pairs[key][column]
+                for name, due in ((column, median(each)), (f"{column}_min", min(each)), (f"{column}_max", max(each))):
+                    self.same(row[name], due, f"{key}, {name}")
 
     def test_the_uncontended_pair(self):
-        runs = by(rows("uncontended-raw.csv"), lambda row: (row["kernel"], row["boot"], row["run"]),
-                  lambda row: (row["lock"], int(row["ns"]) / int(row["pairs"])))
-        boots = {}  # by lock and kernel, then by boot
-        for (kernel, boot, _), each in runs.items():
-            ns = dict(each)
-            for lock in ns:
-                boots.setdefault((lock, kernel), {}).setdefault(boot, []).append(
-                    (ns[lock], ns[lock] / ns["raw_spin_lock"], ns[lock] / ns["SpinLock"]))
-        lines = self.lines("kernel.md", r"(\w+) +(stock|test)" + r" +(\d+\.\d+)" * 5)
-        self.assertEqual({(line[1], line[2]) for line in lines}, set(boots))
-        for line in lines:
-            each = [[median(column) for column in zip(*boot)] for boot in boots[line[1], line[2]].values()]
-            ns, ratio, binding = zip(*each)
-            due = [median(ns), median(ratio), min(ratio), max(ratio), median(binding)]
-            for number, figure in enumerate(due):
-                self.same(line[3 + number], figure, f"{line[1]}, {line[2]}, column {3 + number}")
+        pairs = self.pairs()
+        lines = self.lines("kernel.md", r"(\w+) +(inlined|called|bound) +(far|near) +(stock|test)" + r" +(\d+\.\d+)" * 11)
+        said = {(line[4], line[3], line[1], line[2]): line.groups()[4:] for line in lines}
+        self.assertEqual(set(said), set(pairs))
+        for key, numbers in said.items():
+            due = [median(pairs[key]["ns"])]
+            for column in ("to_raw_spin_lock", "to_qspinlock", "to_twa"):
+                due += [median(pairs[key][column]), min(pairs[key][column]), max(pairs[key][column])]
+            due.append(median(pairs[key]["to_spin_lock"]))
+            for number, (one, figure) in enumerate(zip(numbers, due, strict=True)):
+                self.same(one, figure, f"{key}, number {number}")
+
+    def test_the_targets(self):
+        due = []
+        for to, column, target in (("TWA", "to_twa", 1.10), ("qspinlock", "to_qspinlock", 1.20)):
+            for kernel, each in self.ratios("one_word_twa", column, "far").items():
+                holds = "yes" if median(each) <= target else "no"
+                due.append(f"| {to} | {target:.2f} | {kernel} | {median(each):.3f} | {min(each):.3f} to {max(each):.3f} "
+                           f"| {holds} |")
+        self.assertEqual(len(due), 4)
+        self.maxDiff = None
+        self.assertEqual(
+            self.table("| one-word TWA's time to that of | at most | kernel | median | least to most boot | holds |"), due)
+
+    def test_the_first_table(self):
+        due, writers = [], self.writers()
+        for name, lock in self.NAMES.items():
+            pair = [self.span([median(each) for each in self.ratios(lock, column, layout).values()])
+                    for layout in ("far", "near") for column in ("to_raw_spin_lock", "to_qspinlock")]
+            mine = [list(boots.values()) for key, boots in writers.items() if key[0] == lock]
+            single = [ratio for boots in mine for ratio in boots]
+            rate = self.span([median(boots) for boots in mine])
+            due.append(f"| {name} | {' | '.join(pair)} | {rate} | {sum(one < 1 for one in single)} of {len(single)} |")
+        self.maxDiff = None
+        self.assertEqual(
+            self.table("| lock | far: time to `raw_spin_lock`'s | to qspinlock's | near: to `raw_spin_lock`'s "
+                       "| to qspinlock's | rate of writers | slower boots |"), due)
 
     def test_writers(self):
         rates = {}  # by lock, kernel and writers, then by boot and run
@@ -110,30 +189,131 @@ class Kernel(Page):
             self.same(most.replace(",", ""), max(rates[lock]), lock)
 
     def test_the_findings(self):
-        boots = {}  # of writers: the ratio of each boot, by lock and point
-        rates = {(row["lock"], row["kernel"], row["writers"], row["boot"]): int(row["acquisitions"]) / float(row["seconds"])
-                 for row in rows("contended.csv")}
-        for (lock, *point), rate in rates.items():
-            boots.setdefault((lock, *point[:2]), []).append(rate / rates["raw_spin_lock", *point])
+        words, pairs, writers = self.words("kernel.md"), self.pairs(), self.writers()
+        same = [list(boots.values()) for key, boots in writers.items() if key[0] == "spin_lock"]
+        middle, single = [median(boots) for boots in same], [one for boots in same for one in boots]
+        self.assertIn(f"The medians are {min(middle):.2f} to {max(middle):.2f}, single boots {min(single):.2f} to "
+                      f"{max(single):.2f}.", words)
+        for layout in ("far", "near"):
+            each = [one for boots in self.ratios("twa", "to_raw_spin_lock", layout).values() for one in boots]
+            self.assertIn(f"In layout {layout}, TWA's boots lie between {min(each):.2f} and {max(each):.2f}.", words)
+        ns = median(pairs["stock", "far", "raw_spin_lock", "called"]["ns"])
+        lap = median(1e9 * float(row["seconds"]) / int(row["acquisitions"]) for row in rows("contended.csv")
+                     if (row["kernel"], row["lock"], row["writers"]) == ("stock", "raw_spin_lock", "1"))
+        self.assertIn(f"On the stock kernel a pair takes some {ns:.0f} ns of some {lap:.0f}. A lock of twice the cost would "
+                      f"still show as about {lap / (lap + ns):.2f}.", words)
 
-        def medians(lock):
-            found = [median(each) for (name, *_), each in boots.items() if name == lock]
-            return min(found), max(found)
 
-        def single(lock):
-            return [ratio for (name, *_), each in boots.items() if name == lock for ratio in each]
+class Study(Page):
+    """Counts: each is computed again from the table, and each finding is looked for in it."""
+    SLOTS, THRESHOLDS = (1, 4, 16, 64, 256, 1024, 4096), (0, 1, 2, 4)
 
-        words, twa = self.words("kernel.md"), single("twa")
-        least, most = medians("twa")
-        self.assertIn(f"TWA's medians are {100 - 100 * most:.0f} to {100 - 100 * least:.0f} % below the kernel's lock. "
-                      f"Of {len(twa)} boots {sum(ratio < 1 for ratio in twa)} are below it.", words)
-        off = max(abs(100 * ratio - 100) for ratio in medians("ticket"))
-        self.assertIn(f"ticket's medians are within {off:.0f} % of the kernel's lock", words)
-        noise = [*medians("spin_lock"), min(single("spin_lock")), max(single("spin_lock"))]
-        self.assertIn("The medians are {:.2f} to {:.2f}, single boots {:.2f} to {:.2f}.".format(*noise), words)
-        pair = by(rows("uncontended.csv"), lambda row: row["lock"], lambda row: float(row["ratio"]))
-        self.assertIn("ticket takes {:.2f} to {:.2f} of the kernel's time, and TWA {:.2f} to {:.2f}.".format(
-            *sorted(pair["ticket"]), *sorted(pair["twa"])), words)
+    def setUp(self):
+        self.rows = [{name: value if name == "lock" else int(value) for name, value in row.items()}
+                     for row in rows("study.csv")]
+        self.words_of_page = self.words("study.md")
+
+    def per(self, what, of, **point):
+        """The sum of the columns `what`, to the sum of the column `of`, over the seeds of a point."""
+        mine = [row for row in self.rows if all(row[name] == value for name, value in point.items())]
+        self.assertEqual(len(mine), 3, point)
+        return sum(row[name] for row in mine for name in what) / sum(row[of] for row in mine)
+
+    def cells(self, line, first):
+        return line.group(first).strip(" |").split(" | ")
+
+    COLLISIONS = ("same_lock", "other_lock")
+
+    def test_parameters(self):
+        for name, column in (("long-term threshold T", "threshold"), ("slots of the array", "slots"),
+                             ("threads", "contenders"), ("locks that share the array", "locks"), ("seeds", "seed"),
+                             ("acquisitions a run, by all threads together", "acquisitions")):
+            due = ", ".join(str(value) for value in sorted({row[column] for row in self.rows}))
+            self.assertIn(f"| {name} | {due} |", self.words_of_page)
+        self.assertEqual(len(self.rows), 2 * 4 * 7 * 5 * 3 * 3)
+
+    def test_collisions(self):
+        lines = self.lines("study.md", r"\| `(\w+)` \| (\d) ((?:\| [0-9.]+ ){7}\|)")
+        self.assertEqual([line.groups()[:2] for line in lines],
+                         [(lock, locks) for lock in ("twa", "one_word_twa") for locks in "128"])
+        for line in lines:
+            for slots, said in zip(self.SLOTS, self.cells(line, 3), strict=True):
+                due = self.per(self.COLLISIONS, "long_term", lock=line[1], locks=int(line[2]), slots=slots, threshold=1,
+                               contenders=32)
+                self.same(said, 100 * due, f"{line[1]}, {line[2]} locks, {slots} slots")
+
+    def test_most_collisions(self):
+        found = self.tables(r"\| (\d) ((?:\| [0-9]+\.[0-9] ){7}\|)")
+        self.assertEqual([int(line[1]) for line in found], [1, 2, 8])
+        for line in found:
+            for slots, said in zip(self.SLOTS, self.cells(line, 2), strict=True):
+                due = max(100 * self.collisions(row) / row["long_term"] for row in self.rows if row["long_term"] >= 100
+                          and (row["locks"], row["slots"]) == (int(line[1]), slots))
+                self.same(said, due, f"the most, {line[1]} locks, {slots} slots")
+
+    def test_long_term_waits(self):
+        lines = self.tables(r"\| (\d) \| (\d+) ((?:\| [0-9.]+ ){8}\|)")
+        self.assertEqual([(int(line[1]), int(line[2])) for line in lines],
+                         [(locks, threads) for locks in (1, 2, 8) for threads in (2, 4, 8, 16, 32)])
+        for line in lines:
+            points = [(lock, threshold) for lock in ("twa", "one_word_twa") for threshold in self.THRESHOLDS]
+            for (lock, threshold), said in zip(points, self.cells(line, 3), strict=True):
+                due = self.per(["long_term"], "acquisitions", lock=lock, threshold=threshold, locks=int(line[1]),
+                               contenders=int(line[2]), slots=4096)
+                self.same(said, 100 * due, f"{line[0]}, {lock}, T = {threshold}")
+
+    def test_looks(self):
+        lines = self.tables(r"\| (\d) ((?:\| [0-9]+\.[0-9]{2} ){7}\|)")
+        self.assertEqual([int(line[1]) for line in lines], list(self.THRESHOLDS))
+        for line in lines:
+            for slots, said in zip(self.SLOTS, self.cells(line, 2), strict=True):
+                due = self.per(["looks"], "long_term", lock="twa", threshold=int(line[1]), locks=1, contenders=32, slots=slots)
+                self.same(said, due, f"looks, T = {line[1]}, {slots} slots")
+
+    def tables(self, pattern):
+        return self.lines("study.md", pattern)
+
+    def collisions(self, row):
+        return sum(row[name] for name in self.COLLISIONS)
+
+    def test_the_findings(self):
+        def says(words):
+            self.assertIn(words, self.words_of_page)
+
+        says("One lock has no collision in any run with at least as many slots as threads.")
+        for row in self.rows:
+            if row["locks"] == 1 and row["slots"] >= row["contenders"]:
+                self.assertEqual(self.collisions(row), 0, row)
+        says("At 4096 slots fewer than 1 of 100 long-term waits has one, in each run.")
+        whole = [row for row in self.rows if row["slots"] == 4096]
+        self.assertTrue(all(100 * self.collisions(row) < row["long_term"] for row in whole if row["long_term"]))
+        says("Several locks collide in arrays of any size.")
+        for slots in self.SLOTS:
+            self.assertTrue(any(self.collisions(row) for row in self.rows if row["locks"] > 1 and row["slots"] == slots))
+        says("One lock has nearly one collision per long-term wait with 16 slots and 32 threads.")
+        for row in self.rows:
+            if (row["locks"], row["slots"], row["contenders"]) == (1, 16, 32):
+                self.assertEqual(round(self.collisions(row) / row["long_term"], 1), 1.0, row)
+        says("In one word a release notifies once for each long-term wait")
+        says("`Twa` notifies at each release.")
+        for row in self.rows:
+            due = row["long_term"] if row["lock"] == "one_word_twa" else row["acquisitions"]
+            self.assertEqual(row["notified"], due, row)
+        says("No thread waits long term where there are at most T + 1 threads.")
+        self.assertFalse(any(row["long_term"] for row in self.rows if row["contenders"] <= row["threshold"] + 1))
+        share = [100 * row["long_term"] / row["acquisitions"] for row in self.rows
+                 if (row["locks"], row["contenders"]) == (1, 32)]
+        says(f"With 32 threads at one lock {min(share):.1f} to {max(share):.1f} of 100 acquisitions wait long term, at every T.")
+        says("With 4 threads and 8 locks the share falls from T = 0 to T = 1 to less than a tenth.")
+        for lock in ("twa", "one_word_twa"):
+            none, one = (self.per(["long_term"], "acquisitions", lock=lock, threshold=threshold, locks=8, contenders=4,
+                                  slots=4096) for threshold in (0, 1))
+            self.assertLess(one, none / 10)
+        says("A long-term wait takes one look when it begins, and one for each wake-up.")
+        for row in self.rows:
+            self.assertEqual(row["looks"], row["long_term"] + row["own"] + self.collisions(row), row)
+            if not self.collisions(row):
+                self.assertLessEqual(row["looks"], 2 * row["long_term"], row)
 
 
 class Rlock(Page):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
-# The uncontended pair RUNS times, then a run of each number of writers on each lock: bench.sh RUNS LOCKS
+# The uncontended pair of LOCKS, RUNS times, then a run of each number of writers on each lock: bench.sh RUNS LOCKS
 # shellcheck source=tests/guest/verdict.sh
 . /verdict
-insmod /handover.ko experiment=uncontended runs="$1" || exit 1
+insmod /handover.ko experiment=uncontended torture_type="$2" runs="$1" || exit 1
 await done 120 || exit 2
 tell_file uncontended $debug/uncontended
 tell_file status $debug/status
