@@ -38,7 +38,7 @@ clean() {
 		[ "$(idle)" -ne 0 ] || {
 			column first_ticket /tmp/results >/tmp/first
 			column acquisitions /tmp/results >/tmp/sum
-			case $1 in twa | ticket) ! grep -q '^-' /tmp/first || { cat /tmp/results; return 1; } ;; esac
+			case $1 in twa | ticket | one_word_twa) ! grep -q '^-' /tmp/first || { cat /tmp/results; return 1; } ;; esac
 			wrapped
 			return
 		}
