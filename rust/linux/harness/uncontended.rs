@@ -3,8 +3,8 @@
 //! The uncontended pair: what `lock` and `unlock` cost one thread alone.
 //!
 //! Every lock has two loops, each in a function of its own. One lies in the page of the functions that
-//! our locks call, the other in a page without them. All loops run in turn, so that a disturbance hits all. Ours
-//! and the binding go through the public types; the kernel's own is called as C calls it.
+//! our locks call, the other in a page without them. All loops run in turn, so that a disturbance
+//! hits all. Ours and the binding go through the public types; the kernel's own is called as C calls it.
 
 use super::{
     pairs::{Layout, PAIRS},

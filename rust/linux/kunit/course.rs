@@ -94,7 +94,7 @@ pub(super) fn nobody_late(late: &Atomic<bool>) -> Result {
 }
 
 /// Sections of each thread in [`exclude`].
-pub(super) const LAPS: u32 = 150;
+pub(super) const LAPS: u32 = 400;
 
 /// `threads` threads add one to what `lock` protects, [`LAPS`] times each, by
 /// `lock` and by `try_lock`. Returns how often two were in the section.
@@ -122,7 +122,7 @@ pub(super) fn exclude<R: SpinRaw>(lock: &Spin<u32, R>, threads: u32) -> Result<u
                 overlaps.add(1u32, Relaxed);
             }
             if sections.fetch_add(1u32, Relaxed) == 0 && threads > 1 {
-                let _ = reached(|| come.load(Relaxed) > 1);
+                let _ = reached(|| come.load(Relaxed) == threads || inside.load(Relaxed) > 1);
                 let until = shim::now_ns() + 5_000_000;
                 let _ = reached(|| shim::now_ns() > until);
             }

@@ -68,7 +68,8 @@ mod handover_nodes {
 
     /// Threads take a lock again and again. CPU 0's have no node, CPU 1's has, and so on by turns.
     /// Returns what they counted.
-    fn without_a_node<R: SpinRaw>(lock: &course::Spin<u32, R>) -> Result<u32> {
+    fn without_a_node<R: SpinRaw + 'static>() -> Result<u32> {
+        let lock = KBox::pin_init(new_lock!(R, 0), GFP_KERNEL)?;
         let muster = Muster::new(cpus());
         together(cpus(), |id| {
             let _present = muster.fall_in();
@@ -81,33 +82,38 @@ mod handover_nodes {
             }
             held.into_iter().flatten().for_each(|node| Linux.put(node));
         })?;
-        Ok(*lock.lock())
+        let count = *lock.lock();
+        Ok(count)
+    }
+
+    /// What four contenders counted, of whom each waits for all others in turn.
+    fn of_a_crowd<R: SpinRaw + 'static>() -> Result<u32> {
+        let lock = KBox::pin_init(new_lock!(R, 0), GFP_KERNEL)?;
+        course::crowd(&lock)?;
+        let count = *lock.lock();
+        Ok(count)
     }
 
     #[test]
     fn mcs_without_a_node() -> Result {
-        let lock = KBox::pin_init(new_lock!(Mcs<Word>, 0), GFP_KERNEL)?;
         assert!(cpus() >= 2);
-        assert_eq!(without_a_node(&lock)?, cpus() * LAPS);
+        assert_eq!(without_a_node::<Mcs<Word>>()?, cpus() * LAPS);
         assert!(all_free());
         Ok(())
     }
 
     #[test]
     fn clh_without_a_node() -> Result {
-        let lock = KBox::pin_init(new_lock!(Clh<Word>, 0), GFP_KERNEL)?;
         assert!(cpus() >= 2);
-        assert_eq!(without_a_node(&lock)?, cpus() * LAPS);
+        assert_eq!(without_a_node::<Clh<Word>>()?, cpus() * LAPS);
         assert!(all_free());
         Ok(())
     }
 
     #[test]
     fn mcs_nodes_come_back() -> Result {
-        let lock = KBox::pin_init(new_lock!(Mcs<Word>, 0), GFP_KERNEL)?;
         assert!(cpus() >= 4);
-        course::crowd(&lock)?;
-        assert_eq!(*lock.lock(), 4 * course::CROWD_LAPS);
+        assert_eq!(of_a_crowd::<Mcs<Word>>()?, 4 * course::CROWD_LAPS);
         assert!(all_free());
         Ok(())
     }
@@ -115,10 +121,8 @@ mod handover_nodes {
     /// Nodes go back to their own CPU from others, while that one takes some.
     #[test]
     fn clh_nodes_come_back() -> Result {
-        let lock = KBox::pin_init(new_lock!(Clh<Word>, 0), GFP_KERNEL)?;
         assert!(cpus() >= 4);
-        course::crowd(&lock)?;
-        assert_eq!(*lock.lock(), 4 * course::CROWD_LAPS);
+        assert_eq!(of_a_crowd::<Clh<Word>>()?, 4 * course::CROWD_LAPS);
         assert!(all_free());
         Ok(())
     }
@@ -148,14 +152,21 @@ mod handover_nodes {
     /// Interrupts in [`beside_interrupts`].
     const INTERRUPTS: u32 = 200;
 
-    /// CPU 0 takes and releases `own`. Meanwhile CPU 1 interrupts it to take `irqs`, in the middle of
-    /// any step on nodes. Returns what was counted under each.
-    fn beside_interrupts<R: SpinRaw>(
-        own: &course::Spin<u32, R>,
-        irqs: &course::Spin<u32, R>,
-    ) -> Result<[u32; 3]> {
+    /// What [`beside_interrupts`] saw.
+    struct Seen {
+        /// What was counted under the interrupts' lock, and how many interrupts there were.
+        irqs: [u32; 2],
+        /// The same of the other lock and its sections.
+        own: [u32; 2],
+    }
+
+    /// CPU 0 takes and releases a lock. Meanwhile CPU 1 interrupts it to take another one, in the
+    /// middle of any step on nodes.
+    fn beside_interrupts<R: SpinRaw + 'static>() -> Result<Seen> {
+        let own = KBox::pin_init(new_lock!(R, 0, "kunit_own"), GFP_KERNEL)?;
+        let irqs = KBox::pin_init(new_lock!(R, 0, "kunit_irqs"), GFP_KERNEL)?;
         let irq = Irq {
-            lock: irqs,
+            lock: &*irqs,
             taken: Atomic::new(0),
             counted: Atomic::new(0),
         };
@@ -180,30 +191,29 @@ mod handover_nodes {
                 over.store(true, Relaxed);
             }
         })?;
-        assert_eq!(*own.lock(), laps.load(Relaxed));
-        Ok([&irq.counted, &irq.taken, &laps].map(|count| count.load(Relaxed)))
+        let count = *own.lock();
+        Ok(Seen {
+            irqs: [irq.counted.load(Relaxed), irq.taken.load(Relaxed)],
+            own: [count, laps.load(Relaxed)],
+        })
     }
 
     #[test]
     fn mcs_from_interrupts() -> Result {
-        let own = KBox::pin_init(new_lock!(Mcs<Word>, 0, "kunit_own"), GFP_KERNEL)?;
-        let irqs = KBox::pin_init(new_lock!(Mcs<Word>, 0, "kunit_irqs"), GFP_KERNEL)?;
         assert!(cpus() >= 2);
-        let [counted, taken, laps] = beside_interrupts(&own, &irqs)?;
-        assert_eq!((counted, taken), (INTERRUPTS, INTERRUPTS));
-        assert!(laps > 0);
+        let seen = beside_interrupts::<Mcs<Word>>()?;
+        assert_eq!(seen.irqs, [INTERRUPTS; 2]);
+        assert!(seen.own[0] > 0 && seen.own[0] == seen.own[1]);
         assert!(all_free());
         Ok(())
     }
 
     #[test]
     fn clh_from_interrupts() -> Result {
-        let own = KBox::pin_init(new_lock!(Clh<Word>, 0, "kunit_own"), GFP_KERNEL)?;
-        let irqs = KBox::pin_init(new_lock!(Clh<Word>, 0, "kunit_irqs"), GFP_KERNEL)?;
         assert!(cpus() >= 2);
-        let [counted, taken, laps] = beside_interrupts(&own, &irqs)?;
-        assert_eq!((counted, taken), (INTERRUPTS, INTERRUPTS));
-        assert!(laps > 0);
+        let seen = beside_interrupts::<Clh<Word>>()?;
+        assert_eq!(seen.irqs, [INTERRUPTS; 2]);
+        assert!(seen.own[0] > 0 && seen.own[0] == seen.own[1]);
         assert!(all_free());
         Ok(())
     }

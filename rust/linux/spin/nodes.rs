@@ -11,6 +11,9 @@ use crate::locks::{Node, Nodes, Pool};
 /// takes the next one without a place in its queue.
 pub(crate) const NODES_PER_CPU: usize = 16;
 
+// What `Nodes::take` promises of an index.
+const _: () = assert!(NODES_PER_CPU * (kernel::bindings::NR_CPUS as usize) < 1 << 23);
+
 /// The nodes of a CPU.
 pub(crate) type CpuNodes = Pool<Word, NODES_PER_CPU>;
 
@@ -86,7 +89,7 @@ impl Nodes for Linux {
     fn take(&self) -> Option<u32> {
         let cpu = imp::this_cpu();
         let number = of_cpu(cpu).take()?;
-        // Wrapping, so that no panic path lies here. It never wraps: a node has less than 23 bits.
+        // Wrapping, so that no panic path lies here. It never wraps, as is asserted above.
         let first = cpu.wrapping_mul(NODES_PER_CPU as u32);
         Some(first.wrapping_add(number).wrapping_add(1))
     }

@@ -328,7 +328,10 @@ impl locks::World for Linux {
 }
 
 // A one-word TWA has room for an owner and 65,534 waiters, so it checks nothing here.
-const _: () = assert!(<Linux as locks::World>::MOST_CONTENDERS < 1 << 16);
+const _: () = assert!(
+    <Linux as locks::World>::MOST_CONTENDERS < 1 << 16,
+    "a one-word TWA has no room for four threads of each of NR_CPUS"
+);
 
 /// TWA with the paper's LongTermThreshold.
 pub type KernelTwa = Twa<Word>;
