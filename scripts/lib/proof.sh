@@ -4,7 +4,8 @@
 # folder, below $top and below $in_top.
 # shellcheck disable=SC2154 # env.sh sets them
 
-# coq DIR FILE... : compiles them; FILE.ok has the tenths of a second. The first that Coq refuses is the last.
+# coq DIR FILE... : compiles them, as many at a time as there are CPUs, each after those that it needs; FILE.ok has the
+# tenths of a second. What needs one that Coq refuses is not compiled.
 coq() {
 	local dir=$1
 	shift
@@ -12,12 +13,31 @@ coq() {
 	TOOLBOX=proof scripts/in-toolbox env -C "$in_top/$dir" bash -c '
 		limit=$1
 		shift
-		for file; do
-			began=${EPOCHREALTIME/./}
+		compile() {
+			local began=${EPOCHREALTIME/./}
 			timeout -k 5 "$limit" coqc -Q . handover -w -notation-overridden,-abstract-large-number \
-				"$file.v" >"$file.log" 2>&1 || exit
-			echo $(((${EPOCHREALTIME/./} - began) / 100000)) >"$file.ok"
-		done' coq "${PROOF_LIMIT_S:-300}" "$@" || true
+				"$1.v" >"$1.log" 2>&1 && echo $(((${EPOCHREALTIME/./} - began) / 100000)) >"$1.ok"
+		}
+		ready() {
+			local needed
+			for needed in $(sed -n "s/^From handover Require Import \(.*\)\.$/\1/p" "$1.v"); do
+				[ -f "$needed.ok" ] || return
+			done
+		}
+		left=("$@") running=0
+		while [ ${#left[@]} -gt 0 ]; do
+			for at in "${!left[@]}"; do
+				[ $running -lt "$(nproc)" ] && ready "${left[at]}" || continue
+				compile "${left[at]}" &
+				running=$((running + 1))
+				unset "left[at]"
+				continue 2
+			done
+			[ $running -gt 0 ] || break
+			wait -n || true
+			running=$((running - 1))
+		done
+		wait' coq "${PROOF_LIMIT_S:-300}" "$@" || true
 }
 
 # rest DIR FILE... : those that coq must compile. What the suite has compiled of the others is copied.
@@ -63,7 +83,7 @@ refused() {
 rust_traces() {
 	mkdir -p "$out"
 	"$top/scripts/build/host-deps" build/host
-	step "the accesses of the Rust code" "$out/rust.log" "$top/scripts/in-toolbox" env CARGO_TARGET_DIR="$in_top/build/host" \
+	step "the accesses of the Rust code" "$out/rust.log" env LINKER=lld "$top/scripts/in-toolbox" env CARGO_TARGET_DIR="$in_top/build/host" \
 		HANDOVER_TRACES="$in_top/$out/rust.$BASHPID" cargo test -p handover-locks --locked --test host trace:: &&
 		mv "$out/rust.$BASHPID" "$out/rust.lines"
 }

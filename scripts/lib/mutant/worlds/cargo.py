@@ -39,17 +39,12 @@ class Cargo(World):
             self.lanes_begun.add(tree)
         return tree
 
-    def profile(self, tree, fast):
-        """A mutant is compiled in half the time without optimisation, and found as soon, but for one that only fast
+    def options(self, fast):
+        """Cargo's: a mutant is compiled in half the time without optimisation, and found as soon, but for one that only fast
         code hits."""
         packages = sorted({how["package"] for one in self.engine.catalogues.values() for how in one.places.values()})
-        text = read(self.top / "Cargo.toml")
-        if not fast:
-            text += "".join(f"\n[profile.{kind}.package.{name}]\nopt-level = 0\ndebug = false\n"
-                            for kind in ("test", "release") for name in packages)
-        file = self.top / tree / "Cargo.toml"
-        if read(file) != text:
-            file.write_text(text)
+        return [] if fast else [word for kind in ("test", "release") for name in packages for level in ("opt-level=0", "debug=false")
+                                for word in ("--config", f"profile.{kind}.package.{name}.{level}")]
 
     def forget(self, tree):
         """Cargo goes by dates, and one that is wrong would show: so it has nothing to go by."""
@@ -61,7 +56,7 @@ class Cargo(World):
         tree = self.shell.inside(tree)
         return self.shell.run(
             log, "scripts/in-toolbox", "env", "-C", tree, f"CARGO_TARGET_DIR={tree}/target", f"CARGO_INCREMENTAL={int(incremental)}",
-            "timeout", "-k", "5", self.limit, *command, env={"TOOLBOX": toolbox} if toolbox else None, **how)
+            "timeout", "-k", "5", self.limit, *command, env={"LINKER": "lld", **({"TOOLBOX": toolbox} if toolbox else {})}, **how)
 
     def build(self, tree, log, places, fast=False):
         """{(package, features, target): program} of these places, or None where it does not compile. rustc goes by contents, so
@@ -78,7 +73,7 @@ class Cargo(World):
                     targets += target if target[-1] not in targets else []
             out = f"{log}.json"
             (self.top / out).unlink(missing_ok=True)
-            rc = self.in_tree(log, tree, toolbox, "cargo", "test", "--locked", "--no-run", "--message-format=json-render-diagnostics",
+            rc = self.in_tree(log, tree, toolbox, "cargo", *self.options(fast), "test", "--locked", "--no-run", "--message-format=json-render-diagnostics",
                               *(["--release"] if toolbox else []), *(["--features", features] if features else []),
                               "-p", package, *targets, only_out=out, append=True, incremental=not fast)
             if rc:
@@ -122,7 +117,6 @@ class Cargo(World):
         for toolbox in sorted({how.get("toolbox", "") for how, _ in left}):
             mine = [(how, catch) for how, catch in left if how.get("toolbox", "") == toolbox]
             tree = self.lane(0, toolbox)
-            self.profile(tree, False)
             programs = self.build(tree, f"{AT}/log/control.build", [how for how, _ in mine])
             if programs is None:
                 raise Stop(f"mutants: the crates as they are do not compile; see {AT}/log/control.build")
@@ -137,7 +131,6 @@ class Cargo(World):
             mine = [(self.where(bug, catch), catch) for catch in catches if self.where(bug, catch).get("toolbox", "") == toolbox]
             tree = self.lane(lane, toolbox)
             log = f"{AT}/log/{bug.stem}"
-            self.profile(tree, bug.option("fast", False))
             with self.engine.planted(bug, self.top / tree):
                 programs = self.build(tree, f"{log}.build", [how for how, _ in mine], bug.option("fast", False))
                 if programs is None:
