@@ -67,8 +67,8 @@ impl<C> Mcs<C> {
 impl<C: Word> Mcs<C> {
     /// Queues behind `before`, and waits.
     ///
-    /// The link is a release, and pairs with the acquires in `unlock`: the grant comes after the
-    /// flag was cleared. The wait is an acquire, and pairs with the grant's release in `unlock`.
+    /// The link is a release, and pairs with the acquire in `hand_over`: the grant comes after the
+    /// flag was cleared. The wait is an acquire, and pairs with the grant's release in `hand_over`.
     #[cold]
     fn wait<W: Nodes<Word = C>>(&self, world: &W, before: u32, node: u32) {
         self.next_of(world, before).store_release(node);

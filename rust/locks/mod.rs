@@ -17,7 +17,7 @@
 //! | [`OneWordTwa`] | TWA in four bytes; the one word is ours | exclusion, FIFO | two locked RMWs |
 //! | [`Mcs`] | Mellor-Crummey and Scott 1991 | exclusion, FIFO | two locked RMWs, and two for a node |
 //! | [`Clh`] | Craig 1993; Magnusson, Landin and Hagersten 1994 | exclusion, FIFO | two locked RMWs, and two for a node |
-//! | [`Qspin`] | the kernel's qspinlock, for models | exclusion, FIFO but for `try_lock` | two locked RMWs |
+//! | [`Qspin`] | the kernel's qspinlock, for models | exclusion, FIFO but for `try_lock` and its retries | two locked RMWs |
 //! | [`Ttas`] | Anderson 1990 | exclusion | one locked RMW, one plain store |
 //! | [`Busted`] | locktorture's `lock_busted` | nothing | nothing |
 //!
@@ -43,7 +43,7 @@
 //! Loom searches the code under C11. herd7 checks each row alone, under C11 and the kernel's model
 //! alike (`tests/litmus` in Handover's tree). What a row prevents is forbidden there. It is allowed
 //! again without one of the row's orders, but for the orders of the second table. Each row names
-//! the planted bugs that break it (`tests/mutants/` there). Where there is none, herd7 alone shows
+//! the planted bugs that break it (`tests/mutants/` there). Of rows 12, 17 and 22 to 24 herd7 alone shows
 //! that the order is needed.
 //!
 //! | # | release | acquire | why | broken by |

@@ -61,7 +61,7 @@ pub trait Nodes: World {
     /// interrupted a call.
     fn take(&self) -> Option<u32>;
 
-    /// Gives back a node of `take`, in any order, from any thread.
+    /// Gives back a node of `take`, once, in any order, from any thread.
     fn put(&self, node: u32);
 
     /// The node of an index that `take` returned. It is there as long as the world, also after

@@ -22,8 +22,9 @@ use super::{
 ///
 /// # Promises
 ///
-/// Exclusion. FIFO admission, but that `try_lock` and a thread without a node enter whenever the word
-/// is 0.
+/// Exclusion. FIFO admission from the step on that sets `pending` or the tail. That step is a cmpxchg, which
+/// other threads may make fail without bound; the kernel's cannot fail. `try_lock` and a thread
+/// without a node enter whenever the word is 0.
 ///
 /// # Cost
 ///

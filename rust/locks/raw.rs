@@ -6,7 +6,7 @@ use super::World;
 
 /// A lock without data, in the world `W`.
 ///
-/// `lock` returns a *token* that the owner hands back to `unlock`: its ticket, or its node. A
+/// `lock` returns a *token* that the owner hands back to `unlock`: its ticket, its node, or 0. A
 /// harness checks the order of admission by tickets.
 ///
 /// # Examples
@@ -44,14 +44,15 @@ pub trait RawLock<W: World> {
     /// Acquires, waiting as long as it takes. Returns the owner's token.
     fn lock(&self, world: &W) -> u32;
 
-    /// Acquires if the lock is free and has no waiter. Never waits. Fails also when another CPU's
+    /// Acquires if the lock is free and no waiter has a place in the order. Never waits. Fails also when another CPU's
     /// attempt comes between.
     fn try_lock(&self, world: &W) -> Option<u32>;
 
     /// Releases, handing over to the waiter that is next, if any.
     ///
     /// `token` must be what the caller's `lock` or `try_lock` returned, and is given back once.
-    /// Otherwise the lock no longer excludes.
+    /// Otherwise the lock no longer excludes. In a world with nodes the other locks do not either then, and
+    /// such a world may have undefined behaviour.
     ///
     /// After the store by which the next owner enters, this touches no word of the lock. So the
     /// next owner may free the lock.

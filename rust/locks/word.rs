@@ -173,7 +173,7 @@ pub trait World {
 
     /// Ends the program: more threads want a lock than it has room for.
     fn overcrowded(&self) -> ! {
-        /// A panic that cannot unwind aborts. The lock then stays as it is, and admits no thread.
+        /// A panic that cannot unwind aborts. Until the program has ended, threads that come may be admitted.
         extern "C" fn abort() -> ! {
             panic!("more threads want a lock than it has tickets");
         }

@@ -31,8 +31,8 @@ pub(crate) struct Entry {
     pub(crate) init: fn(&mut LockCell, u32),
     /// What a writer's kthread runs.
     pub(crate) writer: ThreadFn,
-    /// Runs the timed pairs of the lock in a cell, in which `init` made it.
-    pub(crate) pairs: fn(&LockCell, Layout),
+    /// Runs the timed pairs of the lock in a cell, in which `init` must have made it.
+    pub(crate) pairs: unsafe fn(&LockCell, Layout),
 }
 
 /// A lock's loops and its entry, in a module with its name. Each writers' loop has a page of its own, and
@@ -54,15 +54,20 @@ macro_rules! entry {
                 unsafe { <$subject>::init(cell.state::<$subject>(), first) }
             },
             writer: run,
-            pairs: |cell, layout| {
-                let pairs = match layout {
-                    Layout::Near => near_pairs,
-                    Layout::Far => far_pairs,
-                };
-                // SAFETY: `init` made the lock in the cell.
-                unsafe { pairs(cell) };
-            },
+            pairs,
         };
+
+        /// # Safety
+        ///
+        /// `init` made the lock in the cell.
+        unsafe fn pairs(cell: &LockCell, layout: Layout) {
+            let pairs = match layout {
+                Layout::Near => near_pairs,
+                Layout::Far => far_pairs,
+            };
+            // SAFETY: By this function's contract.
+            unsafe { pairs(cell) };
+        }
 
         page_aligned!(".text.handover_laps.", $name);
         #[inline(never)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Declarations of `shim.c` and `facts.c`. Two more functions are the kernel's own, which a
-//! C caller of `raw_spin_lock()` calls.
+//! Declarations of `shim.c` and `facts.c`. Four more functions are the kernel's own. They are
+//! those that a C caller of `raw_spin_lock()` calls, its slow path, and a call on another CPU.
 
 use kernel::{
     bindings::{raw_spinlock, seq_file},

@@ -269,14 +269,14 @@ unsafe impl<R: RawLock<Linux> + Make<Word> + 'static> Subject for Control<R> {
     unsafe fn lock(state: *mut Self::State) -> u32 {
         // SAFETY: Paired with `preempt_enable` in `unlock`.
         unsafe { spin::shim::handover_preempt_disable() };
-        // SAFETY: By this function's contract.
-        unsafe { &*state }.lock(&Linux)
+        // SAFETY: By this function's contract. The token is given back to `unlock` alone.
+        unsafe { (*state).lock(&Linux::new()) }
     }
 
     #[inline(always)]
     unsafe fn unlock(state: *mut Self::State, token: u32) {
-        // SAFETY: By this function's contract.
-        unsafe { &*state }.unlock(&Linux, token);
+        // SAFETY: By this function's contract, which the token is part of.
+        unsafe { (*state).unlock(&Linux::new(), token) };
         // SAFETY: Paired with `preempt_disable` in `lock`.
         unsafe { spin::shim::handover_preempt_enable() };
     }

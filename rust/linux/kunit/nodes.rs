@@ -25,9 +25,21 @@ mod handover_nodes {
         sync::atomic::{Atomic, Relaxed},
     };
 
+    /// The world.
+    ///
+    /// SAFETY: Each case puts back what it took, once.
+    const LINUX: Linux = unsafe { Linux::new() };
+
+    /// How many nodes of a CPU are free.
+    fn free_of(cpu: u32) -> u32 {
+        assert!(cpu < cpus());
+        // SAFETY: It is online.
+        unsafe { of_cpu(cpu) }.free()
+    }
+
     /// Whether no CPU's node is in use.
     fn all_free() -> bool {
-        (0..cpus()).all(|cpu| of_cpu(cpu).free() == NODES_PER_CPU as u32)
+        (0..cpus()).all(|cpu| free_of(cpu) == NODES_PER_CPU as u32)
     }
 
     /// A CPU gives each of its nodes once, then none, and takes them back in any order.
@@ -41,18 +53,18 @@ mod handover_nodes {
             let _present = muster.fall_in();
             let mut taken = [0u32; NODES_PER_CPU];
             for at in 0..NODES_PER_CPU {
-                let node = Linux.take().unwrap_or(0);
+                let node = LINUX.take().unwrap_or(0);
                 let is_new = node != 0 && !taken[..at].contains(&node);
                 distinct.add(u32::from(is_new), Relaxed);
                 taken[at] = node;
             }
-            more.store(u32::from(Linux.take().is_some()), Relaxed);
+            more.store(u32::from(LINUX.take().is_some()), Relaxed);
             // The odd places first.
             for first in [1, 0] {
                 for at in (first..NODES_PER_CPU).step_by(2) {
-                    Linux.put(taken[at]);
+                    LINUX.put(taken[at]);
                     given_back.add(1u32, Relaxed);
-                    let free = of_cpu(0).free();
+                    let free = free_of(0);
                     more.add(u32::from(free != given_back.load(Relaxed)), Relaxed);
                 }
             }
@@ -75,12 +87,12 @@ mod handover_nodes {
             let _present = muster.fall_in();
             let mut held = [None; NODES_PER_CPU];
             if id % 2 == 0 {
-                held = [(); NODES_PER_CPU].map(|()| Linux.take());
+                held = [(); NODES_PER_CPU].map(|()| LINUX.take());
             }
             for _ in 0..LAPS {
                 *lock.lock() += 1;
             }
-            held.into_iter().flatten().for_each(|node| Linux.put(node));
+            held.into_iter().flatten().for_each(|node| LINUX.put(node));
         })?;
         let count = *lock.lock();
         Ok(count)

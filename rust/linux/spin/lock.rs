@@ -35,8 +35,8 @@ macro_rules! new_twa_lock {
 }
 pub use new_twa_lock;
 
-/// Creates an initialiser of a [`Lock`] over any lock of [`crate::locks`] that excludes. The lock has
-/// the given name, and a new lock class.
+/// Creates an initialiser of a [`Lock`] over any lock of `rust/locks/list.rs` but those of the kinds `model` and
+/// `control`. The lock has the given name, and a new lock class.
 ///
 /// # Examples
 ///
@@ -214,12 +214,18 @@ impl<R: SpinRaw> SpinBackend<R> {
     }
 }
 
+/// The world of the locks below.
+///
+/// SAFETY: A guard has the token of its lock. It gives it back once, when it is dropped or relocked, and
+/// nobody else has it. Nodes are the locks' own affair.
+const LINUX: Linux = unsafe { Linux::new() };
+
 // SAFETY: `R` excludes between `lock` and `unlock` by `SpinRaw`'s contract, and
-// its ticket goes from one to the other in the guard's state. `relock` uses the
+// its token goes from one to the other in the guard's state. `relock` uses the
 // default implementation, which calls `lock`.
 unsafe impl<R: SpinRaw> Backend for SpinBackend<R> {
     type State = SpinState<R>;
-    /// The owner's ticket.
+    /// The owner's token.
     type GuardState = u32;
 
     #[inline]
@@ -241,7 +247,7 @@ unsafe impl<R: SpinRaw> Backend for SpinBackend<R> {
         // SAFETY: Paired with `preempt_enable` in `unlock`.
         unsafe { shim::handover_preempt_disable() };
         Self::dep_acquire(state, false);
-        state.raw.lock(&Linux)
+        state.raw.lock(&LINUX)
     }
 
     #[inline(always)]
@@ -250,22 +256,22 @@ unsafe impl<R: SpinRaw> Backend for SpinBackend<R> {
         let state = unsafe { &*ptr };
         // SAFETY: Paired with `preempt_enable` below, or in `unlock`.
         unsafe { shim::handover_preempt_disable() };
-        let ticket = state.raw.try_lock(&Linux);
-        if ticket.is_some() {
+        let token = state.raw.try_lock(&LINUX);
+        if token.is_some() {
             Self::dep_acquire(state, true);
         } else {
             // SAFETY: Paired with `preempt_disable` above.
             unsafe { shim::handover_preempt_enable() };
         }
-        ticket
+        token
     }
 
     #[inline(always)]
-    unsafe fn unlock(ptr: *mut Self::State, ticket: &u32) {
+    unsafe fn unlock(ptr: *mut Self::State, token: &u32) {
         // SAFETY: As in `lock`.
         let state = unsafe { &*ptr };
         Self::dep_release(state);
-        state.raw.unlock(&Linux, *ticket);
+        state.raw.unlock(&LINUX, *token);
         // SAFETY: Paired with `preempt_disable` in `lock` or `try_lock`.
         unsafe { shim::handover_preempt_enable() };
     }

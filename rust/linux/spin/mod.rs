@@ -11,7 +11,7 @@
 //! | `word.rs` | the 32-bit cell, the waiting array |
 //! | `nodes.rs` | each CPU's nodes for queue locks |
 //! | `lock.rs` | [`TicketLock`], [`TwaLock`], `new_lock!` for any other: `Backend`s with preemption and lockdep |
-//! | `global.rs` | the same in a `static` |
+//! | `global.rs` | a ticket or TWA lock in a `static` |
 //! | `shim.c`, `shim.rs` | what Rust cannot reach, and its declarations |
 
 mod global;

@@ -7,8 +7,11 @@ use crate::locks::{Node, Nodes, Pool};
 
 /// How many nodes a CPU has.
 ///
-/// Unlike qspinlock's four they are held until `unlock`. A CPU whose threads hold so many queue locks
-/// takes the next one without a place in its queue.
+/// Unlike qspinlock's four they are held until `unlock`. A node of CLH stays in use after that, until the
+/// next owner has seen that it owns the lock. A CPU all of whose nodes are in use takes the next lock
+/// without a place in its queue.
+///
+/// They are static per-CPU data, of which x86-64 has 8 KiB for all modules (`PERCPU_MODULE_RESERVE`).
 pub(crate) const NODES_PER_CPU: usize = 16;
 
 // What `Nodes::take` promises of an index.
@@ -34,10 +37,14 @@ mod imp {
     use kernel::bindings;
 
     /// The nodes of `cpu`: `per_cpu_ptr()`.
+    ///
+    /// # Safety
+    ///
+    /// `cpu` is possible.
     #[inline(always)]
-    pub(super) fn of_cpu(cpu: u32) -> &'static CpuNodes {
+    pub(super) unsafe fn of_cpu(cpu: u32) -> &'static CpuNodes {
         let base = (&raw const NODES).expose_provenance();
-        // SAFETY: `cpu` is possible. So its offset is there, and its area is mapped and was filled
+        // SAFETY: `cpu` is possible, by this function's contract. So its offset is there, and its area is mapped and was filled
         // from the module's section. It stays as long as the module. Words alone change in it.
         unsafe {
             let offsets = (&raw const bindings::__per_cpu_offset).cast::<usize>();
@@ -65,9 +72,13 @@ mod imp {
     use super::{super::shim, CpuNodes, NODES};
 
     /// The nodes of `cpu`.
+    ///
+    /// # Safety
+    ///
+    /// `cpu` is possible.
     #[inline(always)]
-    pub(super) fn of_cpu(cpu: u32) -> &'static CpuNodes {
-        // SAFETY: `cpu` is possible, and its area stays as long as the module. Words alone change
+    pub(super) unsafe fn of_cpu(cpu: u32) -> &'static CpuNodes {
+        // SAFETY: `cpu` is possible, by this function's contract, and its area stays as long as the module. Words alone change
         // in it.
         unsafe { &*shim::handover_per_cpu((&raw const NODES).cast(), cpu).cast() }
     }
@@ -88,7 +99,8 @@ impl Nodes for Linux {
     #[inline(always)]
     fn take(&self) -> Option<u32> {
         let cpu = imp::this_cpu();
-        let number = of_cpu(cpu).take()?;
+        // SAFETY: A CPU that runs is possible.
+        let number = unsafe { of_cpu(cpu) }.take()?;
         // Wrapping, so that no panic path lies here. It never wraps, as is asserted above.
         let first = cpu.wrapping_mul(NODES_PER_CPU as u32);
         Some(first.wrapping_add(number).wrapping_add(1))
@@ -97,20 +109,27 @@ impl Nodes for Linux {
     #[inline(always)]
     fn put(&self, node: u32) {
         let (cpu, number) = split(node);
-        of_cpu(cpu).put(number);
+        // SAFETY: The node is one that `take` returned, by the contract of `Linux::new`.
+        unsafe { of_cpu(cpu) }.put(number);
     }
 
     #[inline(always)]
     fn node(&self, node: u32) -> &Node<Word> {
         let (cpu, number) = split(node);
-        of_cpu(cpu).node(number)
+        // SAFETY: As in `put`.
+        unsafe { of_cpu(cpu) }.node(number)
     }
 }
 
 /// The nodes of `cpu`.
+///
+/// # Safety
+///
+/// `cpu` is possible.
 #[inline(always)]
-pub(crate) fn of_cpu(cpu: u32) -> &'static CpuNodes {
-    imp::of_cpu(cpu)
+pub(crate) unsafe fn of_cpu(cpu: u32) -> &'static CpuNodes {
+    // SAFETY: By this function's contract.
+    unsafe { imp::of_cpu(cpu) }
 }
 
 /// The CPU of a node, and its number there.

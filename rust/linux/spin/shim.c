@@ -30,7 +30,7 @@ HANDOVER_HOT void handover_preempt_enable(void)
 #if !defined(CONFIG_X86_64) || !defined(CONFIG_SMP)
 const void *handover_per_cpu(const void *variable, unsigned int cpu)
 {
-	return per_cpu_ptr((const void __percpu *)variable, cpu);
+	return per_cpu_ptr((const void __percpu __force *)variable, cpu);
 }
 
 unsigned int handover_this_cpu(void)
