@@ -161,6 +161,15 @@ class Doors(Tree):
         self.assertEqual(self.problems(self.CLAIM + bug(caught='["job a", "tla a"]')), [])
         self.assertEqual(len(self.problems(self.CLAIM + bug(caught='["job a", "host a"]', more="deep = true"))), 1)
 
+    def test_a_verdict_that_the_job_does_not_give(self):
+        job = self.top / "tests/guest/j.sh"
+        job.parent.mkdir(parents=True)
+        job.write_text('verdict "all of it" check\nfor lock in $locks; do\n\tverdict "torture $lock" clean $lock\ndone\n')
+        for name, is_there in (("j all of it", True), ("j torture mcs", True), ("j dies all of it", True), ("j dies", True),
+                               ("j all of", False), ("j dies all", False), ("j torture ", False), ("k all of it", False)):
+            found = self.problems(self.CLAIM + bug(caught=f'["job stock/{name}"]', more="shows = 'x'"))
+            self.assertEqual(found, [] if is_there else [f"p/b: job stock/{name}: no such verdict in the job"], name)
+
     def test_every_world_has_its_part(self):
         """What scripts/test plants and the parts of scripts/test-deep are all worlds, each once."""
         groups = {world.title: world.names for world in ALL}

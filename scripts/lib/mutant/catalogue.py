@@ -25,6 +25,7 @@ and what a world asks for, all optional (OPTIONS). A key that is not named here 
 import dataclasses
 import difflib
 import pathlib
+import re
 import tomllib
 
 WORLDS = ("loom", "host", "step", "shuttle", "sim", "rdma", "device", "kunit", "torture", "job", "compile",
@@ -407,4 +408,19 @@ def problems(catalogues, tree):
                     changes(bug, tree)
             except Refused as error:
                 found.append(f"{bug.full}: {error}")
+            found += [f"{bug.full}: {catch}: no such verdict in the job" for catch in bug.caught if not is_verdict(catch, tree)]
     return found
+
+
+def is_verdict(catch, tree):
+    """Whether a guest's job has the verdict that a bug names: a job that is asked for another one says nothing at all."""
+    where, _, name = catch.test.partition(" ")
+    kernel, _, job = where.partition("/")
+    name = name.removeprefix("dies").strip()
+    if catch.world != "job" or not job or not name:
+        return True
+    file = tree / f"tests/guest/{job}.sh"
+    # A verdict's name may have a variable in it.
+    patterns = [re.sub(r"\\\$\w+", ".+", re.escape(said)) for said in re.findall(r'verdict "([^"]*)"', file.read_text())] \
+        if file.is_file() else []
+    return any(re.fullmatch(pattern, name) for pattern in patterns)
