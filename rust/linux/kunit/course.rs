@@ -17,7 +17,7 @@ use kernel::{
     processor::cpu_relax,
     sync::{
         atomic::{Acquire, Atomic, Relaxed, Release},
-        lock::Lock,
+        lock::{Guard, Lock},
     },
 };
 
@@ -294,6 +294,11 @@ pub(super) fn queue_up<R: SpinRaw>(lock: &Spin<Order, R>) -> Result {
         }
     })?;
     nobody_late(&late)
+}
+
+/// What a lock protects that all have left. With `lock` instead, a test of a lock that is not free would hang.
+pub(super) fn free<T, R: SpinRaw>(lock: &Spin<T, R>) -> Result<Guard<'_, T, SpinBackend<R>>> {
+    lock.try_lock().ok_or(EBUSY)
 }
 
 /// Sections of each thread in [`crowd`].
