@@ -31,6 +31,12 @@ impl<C> Node<C> {
     pub const fn new(next: C, flag: C) -> Self {
         Self { next, flag }
     }
+
+    /// The words. While no thread uses the node they may hold anything: a world that checks its locks writes
+    /// to them then.
+    pub const fn words(&self) -> [&C; 2] {
+        [&self.next, &self.flag]
+    }
 }
 
 /// No node.

@@ -34,7 +34,7 @@ pub trait RawLock<W: World> {
     /// Whether two owners can never overlap.
     const EXCLUDES: bool;
 
-    /// Whether threads are admitted in the order in which they come to the lock's first word.
+    /// Whether threads are admitted in the order in which they first write the lock's first word.
     const FIFO: bool;
 
     /// How many bits a ticket has, where tokens are tickets; else 0. Tickets are given out one by one

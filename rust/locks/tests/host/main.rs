@@ -2,6 +2,7 @@
 
 //! The locks alone: states, the wrap, the waiting array, admission.
 
+mod apart;
 mod nodes;
 #[path = "../../examples/process/world.rs"]
 mod process;

@@ -19,7 +19,10 @@ fn without_a_node<L: RawLock<Scripted> + Make<Word> + 'static>() {
     let owner = lock.lock(world);
     let held: Vec<u32> = std::iter::from_fn(|| world.take()).collect();
     let looks: &Cell<u32> = Box::leak(Box::default());
-    script.then(move || looks.set(1));
+    script.then(move || {
+        assert!(lock.is_locked(), "owned, with a waiter");
+        looks.set(1);
+    });
     script.then(move || {
         looks.set(2);
         lock.unlock(world, owner);
@@ -101,4 +104,25 @@ fn a_pool_gives_each_node_once() {
     all::<1>();
     all::<7>();
     all::<32>();
+}
+
+/// A pool from which others take, and to which others give, between a look and its step still gives a node.
+#[test]
+fn a_pool_gives_a_node_though_it_is_overtaken() {
+    let script = Script::new();
+    let node = || Node::new(Word::new(99, script), Word::new(1, script));
+    let pool: &Pool<Word, 2> = Box::leak(Box::new(Pool::new(
+        Word::new(Pool::<Word, 2>::ALL, script),
+        [node(), node()],
+    )));
+    script.before_cmpxchg(|| assert_eq!(pool.take(), Some(0)));
+    // The other thread's own step, before which nothing comes.
+    script.before_cmpxchg(|| ());
+    assert_eq!(pool.take(), Some(1));
+    assert_eq!((pool.take(), pool.free()), (None, 0));
+    pool.put(1);
+    assert_eq!(pool.free(), 1);
+    script.before_cmpxchg(|| pool.put(0));
+    assert_eq!(pool.take(), Some(0));
+    assert_eq!(pool.free(), 1);
 }

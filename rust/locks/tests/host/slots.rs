@@ -2,12 +2,15 @@
 
 //! Which slot a ticket waits on.
 
-use handover_locks::{OneWordTwa, RawLock, Twa, WAIT_ARRAY_SLOTS};
+use handover_locks::{OneWordTwa, RawLock, Twa, World as _, WAIT_ARRAY_SLOTS};
 
-use super::scripted::{
-    lock_behind,
-    Event::{self, Notify, WaitOnSlot},
-    Scripted, Tickets, Word,
+use super::{
+    process,
+    scripted::{
+        lock_behind,
+        Event::{self, Notify, WaitOnSlot},
+        Scripted, Tickets, Word,
+    },
 };
 
 /// 32-bit slots in a 128-byte sector.
@@ -112,4 +115,18 @@ fn address_keeps_locks_apart() {
 #[test]
 fn address_keeps_one_word_locks_apart() {
     address_keeps_apart::<OneWordTwa<Word>>();
+}
+
+/// Four-byte locks side by side have keys that differ in the bits that choose a slot.
+#[test]
+fn neighbours_have_keys_of_their_own() {
+    let world = process::Process::new();
+    let locks: [OneWordTwa<process::Cell>; 16] =
+        [(); 16].map(|()| OneWordTwa::new(process::Cell::new(0)));
+    let keys = locks
+        .each_ref()
+        .map(|lock| world.key(lock) % WAIT_ARRAY_SLOTS);
+    for (at, key) in keys.iter().enumerate() {
+        assert!(!keys[..at].contains(key), "{keys:?}");
+    }
 }

@@ -96,26 +96,38 @@ fn two_at_a_time<L: RawLock<Scripted> + Make<Word>>() {
     }
 }
 
+/// What the list says of a lock is what the lock says: whether it excludes, whether it is FIFO, and its type.
+fn as_listed<L: RawLock<Scripted>>(name: &str, lock: &str, about: &str) {
+    assert_eq!(L::EXCLUDES, about.contains("exclusion"), "{about}");
+    assert_eq!(L::FIFO, about.contains("FIFO"), "{about}");
+    let word = |word: &str| word[..1].to_uppercase() + &word[1..];
+    let of_name: String = name.split('_').map(word).collect();
+    let of_type = lock.split(['<', ' ']).next();
+    assert_eq!(of_type, Some(&of_name[..]), "{name}: {lock}");
+}
+
 macro_rules! tests {
     ($($name:ident: $lock:ty = $kind:ident, $about:literal;)*) => {
-        $(tests!(@$kind $name, $lock);)*
+        $(tests!(@$kind $name, $lock, $about);)*
     };
-    (@control $name:ident, $lock:ty) => {
+    (@control $name:ident, $lock:ty, $about:literal) => {
         mod $name {
             use super::*;
 
             #[test]
             fn kind() {
+                super::as_listed::<$lock>(stringify!($name), stringify!($lock), $about);
                 assert!(!<$lock as RawLock<Scripted>>::EXCLUDES);
             }
         }
     };
-    (@$kind:ident $name:ident, $lock:ty) => {
+    (@$kind:ident $name:ident, $lock:ty, $about:literal) => {
         mod $name {
             use super::*;
 
             #[test]
             fn kind() {
+                super::as_listed::<$lock>(stringify!($name), stringify!($lock), $about);
                 assert!(<$lock as RawLock<Scripted>>::EXCLUDES);
             }
 

@@ -127,29 +127,39 @@ fn one_word_twa_ends_behind_65_535() {
     assert_eq!(why.downcast_ref(), Some(&"overcrowded"));
 }
 
+/// A world of at most so many threads.
+struct Bounded<const MOST: u32>(&'static Scripted);
+
+impl<const MOST: u32> handover_locks::World for Bounded<MOST> {
+    type Word = Word;
+    const MOST_CONTENDERS: u32 = MOST;
+
+    fn slot(&self, index: u32) -> &Word {
+        self.0.slot(index)
+    }
+
+    fn pause(&self) {}
+
+    fn overcrowded(&self) -> ! {
+        panic!("overcrowded");
+    }
+}
+
+/// Where the world bounds its threads, but to one more than have room, that one ends the program.
+#[test]
+fn a_world_of_65_536_is_checked() {
+    let (lock, world, _) = lock_behind::<OneWordTwa<Word>>(7, 65_535);
+    let last = std::panic::AssertUnwindSafe(|| RawLock::lock(lock, &Bounded::<65_536>(world)));
+    let why = std::panic::catch_unwind(last).expect_err("it has a place");
+    assert_eq!(why.downcast_ref(), Some(&"overcrowded"));
+}
+
 /// Where the world bounds its threads nothing is checked.
 #[test]
 fn a_bounded_world_checks_nothing() {
-    struct Bounded(&'static Scripted);
-
-    impl handover_locks::World for Bounded {
-        type Word = Word;
-        const MOST_CONTENDERS: u32 = 65_535;
-
-        fn slot(&self, index: u32) -> &Word {
-            self.0.slot(index)
-        }
-
-        fn pause(&self) {}
-
-        fn overcrowded(&self) -> ! {
-            panic!("overcrowded");
-        }
-    }
-
     let (lock, world, script) = lock_behind::<OneWordTwa<Word>>(7, 65_535);
     script.then(move || (0..65_535).for_each(|ahead| lock.unlock(world, (7 + ahead) & 0xffff)));
-    let world = Bounded(world);
+    let world = Bounded::<65_535>(world);
     let last = RawLock::lock(lock, &world);
     assert_eq!(last, 6);
 }

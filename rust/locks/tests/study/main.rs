@@ -49,6 +49,15 @@ fn some() -> Vec<Point> {
             }
         }
     }
+    // A ticket of 16 bits wraps after 284 acquisitions.
+    some.push(Point {
+        lock: "one_word_twa",
+        threshold: 1,
+        slots: 64,
+        contenders: 8,
+        locks: 1,
+        seed: 62,
+    });
     some
 }
 

@@ -95,6 +95,11 @@ impl<C: Word> Nodes for Model<C> {
     }
 
     fn put(&self, node: u32) {
+        // An interrupt handler may use it from here on: its link is cleared then. The flag stays, for a
+        // thread that takes the node would have to see that store before its own. `Pool` orders
+        // the two, and this world orders nothing.
+        let [next, _] = self.node(node).words();
+        next.store_relaxed(0);
         self.free.lock().unwrap().push(node);
     }
 
