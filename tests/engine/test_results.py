@@ -7,7 +7,9 @@ import io
 import pathlib
 import re
 import runpy
+import subprocess
 import sys
+import tempfile
 import unittest
 import unittest.mock
 from statistics import median
@@ -202,6 +204,57 @@ class Kernel(Page):
                      if (row["kernel"], row["lock"], row["writers"]) == ("stock", "raw_spin_lock", "1"))
         self.assertIn(f"On the stock kernel a pair takes some {ns:.0f} ns of some {lap:.0f}. A lock of twice the cost would "
                       f"still show as about {lap / (lap + ns):.2f}.", words)
+
+
+class BenchTable(unittest.TestCase):
+    """bench-table makes the committed tables of what guests said, which is rebuilt from them."""
+
+    def test_the_tables_of_the_guests(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for kind, name in (("uncontended", "uncontended-raw"), ("writers", "contended")):
+                for (kernel, boot), of in by(rows(f"{name}.csv"), lambda row: (row["kernel"], row["boot"]), dict).items():
+                    at = pathlib.Path(folder, "raw", f"{kernel}-{boot}", kind)
+                    at.parent.mkdir(parents=True, exist_ok=True)
+                    with open(at, "w", newline="") as file:
+                        table = csv.DictWriter(file, [column for column in of[0] if column not in ("kernel", "boot")],
+                                               extrasaction="ignore", lineterminator="\n")
+                        table.writeheader()
+                        table.writerows(of)
+            boots = len({row["boot"] for row in rows("contended.csv")})
+            command = [str(TOP / "scripts/report/bench-table"), folder, str(boots)]
+            with unittest.mock.patch.object(sys, "argv", command), contextlib.redirect_stdout(io.StringIO()) as printed:
+                runpy.run_path(command[0], run_name="__main__")
+            self.assertIn("uncontended", printed.getvalue())
+            for name in ("uncontended-raw.csv", "uncontended.csv", "contended.csv"):
+                self.assertEqual(pathlib.Path(folder, name).read_text(), (RESULTS / "data" / name).read_text(), name)
+
+
+class StudyScript(unittest.TestCase):
+    """`make study` writes the committed table; with a seed it leaves that table alone."""
+
+    def run_in(self, folder, *arguments):
+        top = pathlib.Path(folder)
+        for name, text in {
+                "scripts/lib/env.sh": 'top=$PWD in_top=$PWD\nalone() { :; }\nstep() { shift 2; "$@"; }\ndie() { echo "$*"; exit 1; }\n',
+                "scripts/in-toolbox": '#!/bin/bash\n[ "$1" = env ] && exit\nexec "$@"\n',
+                "build/study/release/examples/study": '#!/bin/bash\necho "table $*"\n',
+                "docs/results/data/study.csv": "before\n"}.items():
+            (top / name).parent.mkdir(parents=True, exist_ok=True)
+            (top / name).write_text(text)
+            (top / name).chmod(0o755)
+        (top / "scripts/study").write_text((TOP / "scripts/study").read_text())
+        said = subprocess.run(["bash", "scripts/study", *arguments], cwd=top, capture_output=True, text=True)
+        self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+        return said.stdout.splitlines()[-1], (top / "docs/results/data/study.csv").read_text(), top
+
+    def test_where_the_table_goes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            said, table, _ = self.run_in(folder)
+            self.assertEqual((said, table), ("docs/results/data/study.csv", "table \n"))
+        with tempfile.TemporaryDirectory() as folder:
+            said, table, top = self.run_in(folder, "17")
+            self.assertEqual((said, table), ("build/study/17.csv", "before\n"))
+            self.assertEqual((top / said).read_text(), "table 17\n")
 
 
 class Study(Page):

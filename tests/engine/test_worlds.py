@@ -78,6 +78,23 @@ class Worlds(unittest.TestCase):
             "# search loom::three::ticket: 12 executions, 0.0 s, of at most 5 preemptions\n"
         self.assertEqual(self.told(said, ("ticket", "usual"))["ticket", "loom, blocking"], ("2", "1", "5 preemptions"))
 
+    def test_searches_with_several_bounds(self):
+        said = lines("ticket", "grant")
+        for name, bound in (("a", 5), ("b", 5), ("c", 2)):
+            said += f"ok three::ticket_{name}\n# search loom::three::ticket_{name}: 12 executions, 0.0 s, of at most {bound} preemptions\n"
+        self.assertEqual(self.told(said, ("ticket", "usual"))["ticket", "loom, blocking"], ("4", "3", "2 preemptions; 5 preemptions"))
+
+    def test_a_lock_of_models(self):
+        rows = self.told(lines("qspin", "qspin"), ("qspin", "model"))
+        self.assertEqual({world for _, world in rows}, {"scripted", "threads of a process", "loom, spinning", "loom, blocking",
+                                                        "litmus, C11", "litmus, the kernel's model"})
+
+    def test_a_name_that_begins_alike(self):
+        said = lines("ticket", "grant") + "ok stock: torture ticketed\nok spin::ticket::other (12 executions)\n"
+        rows = self.told(said, ("ticket", "usual"))
+        self.assertEqual(rows["ticket", "torture, stock kernel"], ("1", "0", "-"))
+        self.assertEqual(rows["ticket", "loom, spinning"], ("2", "0", "-"))
+
     def test_names_of_other_locks(self):
         said = lines("ticket", "grant") + lines("one_word_twa", "word").replace("spin one_word_twa", "spin one-word")
         self.assertEqual(self.told(said, ("ticket", "usual"), ("one_word_twa", "more"))["one_word_twa", "loom, spinning"],
