@@ -106,7 +106,7 @@ fn a_pool_gives_each_node_once() {
     all::<32>();
 }
 
-/// A pool from which others take, and to which others give, between a look and its step still gives a node.
+/// Others take from a pool, and give to it, between a look and its step. It still gives a node.
 #[test]
 fn a_pool_gives_a_node_though_it_is_overtaken() {
     let script = Script::new();

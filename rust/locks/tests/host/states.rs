@@ -96,7 +96,7 @@ fn two_at_a_time<L: RawLock<Scripted> + Make<Word>>() {
     }
 }
 
-/// What the list says of a lock is what the lock says: whether it excludes, whether it is FIFO, and its type.
+/// The list says of a lock what the lock says: whether it excludes, whether it is FIFO, and its type.
 fn as_listed<L: RawLock<Scripted>>(name: &str, lock: &str, about: &str) {
     assert_eq!(L::EXCLUDES, about.contains("exclusion"), "{about}");
     assert_eq!(L::FIFO, about.contains("FIFO"), "{about}");
