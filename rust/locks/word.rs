@@ -15,6 +15,9 @@
 /// assert!(Awaited::not(7).holds(8) && !Awaited::not(7).holds(7));
 /// // The low half alone decides.
 /// assert!(Awaited::bits(0xffff, 7).holds(0x1_0007));
+/// // Who awaits 7 need not look at what ends in another digit.
+/// assert_eq!(Awaited::is(0x17).fixed(0xf), Some(7));
+/// assert_eq!(Awaited::not(0x17).fixed(0xf), None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Awaited {
@@ -46,6 +49,18 @@ impl Awaited {
             mask,
             value,
             is_equal: true,
+        }
+    }
+
+    /// What the bits of `mask` are in a word that is as awaited, if they can be nothing else.
+    ///
+    /// A world that parks wakes by it: who awaits other bits than a word has now need not look.
+    #[inline(always)]
+    pub const fn fixed(self, mask: u32) -> Option<u32> {
+        if self.is_equal && self.mask & mask == mask {
+            Some(self.value & mask)
+        } else {
+            None
         }
     }
 
