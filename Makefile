@@ -2,7 +2,7 @@
 # The front door. Each goal is a script of the same name in scripts/, with four exceptions: run-kernel and bench-kernel
 # are run and bench, module is build-module, and distclean is clean --all.
 .DEFAULT_GOAL := help
-goals := run-kernel run-alock sim-alock bench-kernel bench-rlock module check test mutants mutate test-deep study figures clean distclean
+goals := run-kernel run-alock sim-alock bench-kernel bench-rlock module check test mutants mutate test-deep study figures figures-twa clean distclean
 .PHONY: help run bench $(goals)
 
 # The groups of this list are the lines that begin with '##'.
@@ -40,6 +40,8 @@ study: ## counts what TWA does with its waiting array, by threshold and slots; n
 	@scripts/study
 figures: ## draws the results' figures again, from their tables
 	@scripts/figures
+figures-twa: ## runs the locks on 1 to 72 simulated CPUs, and draws the figures (4 min)
+	@scripts/figures-twa
 
 ## Clean
 clean: ## removes build/

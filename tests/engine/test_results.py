@@ -206,6 +206,63 @@ class Kernel(Page):
                       f"still show as about {lap / (lap + ns):.2f}.", words)
 
 
+<<<<<<< HEAD
+class Coherence(Page):
+    """Simulated CPUs: each number is computed again from the table."""
+    NAMES = {"ticket": "ticket", "TWA": "twa", "one-word TWA": "one_word_twa", "MCS": "mcs", "CLH": "clh", "TTAS": "ttas",
+             "ticket, two lines": "ticket_apart", "TWA, two lines": "twa_apart"}
+
+    def setUp(self):
+        self.runs = {(row["lock"], int(row["threads"]), int(row["machine"])): row for row in rows("coherence.csv")}
+        self.machines = sorted({machine for _, _, machine in self.runs})
+
+    def of(self, lock, threads, value):
+        """Of each machine."""
+        return [value(self.runs[self.NAMES[lock], threads, machine]) for machine in self.machines]
+
+    def test_the_table_is_whole(self):
+        threads = (1, 2, 4, 6, 8, 12, 18, 24, 36, 48, 72)
+        self.assertEqual(self.machines, list(range(24)))
+        self.assertEqual(set(self.runs), {(lock, number, machine) for lock in self.NAMES.values() for number in threads
+                                          for machine in self.machines})
+        self.assertEqual(len(self.runs), len(rows("coherence.csv")))
+        same = {tuple(row[name] for name in ("topology", "seed", "section_ns", "between_ns", "time_ns"))
+                for row in self.runs.values()}
+        self.assertEqual(same, {("2x18x2", "1", "12", "540", "500000")})
+
+    def test_throughput(self):
+        lines = self.lines("coherence.md", r"\| ([^|]+) \| ((?:[0-9.]+ \| ){5}[0-9.]+) \|")
+        found = [line for line in lines if line[1] in self.NAMES]
+        self.assertEqual([line[1] for line in found], list(self.NAMES))
+        for line in found:
+            for threads, said in zip((1, 4, 8, 18, 36, 72), line[2].split(" | "), strict=True):
+                due = median(self.of(line[1], threads, lambda row: 1000 * int(row["acquisitions"]) / float(row["time_ns"])))
+                self.same(said, due, f"{line[1]}, {threads} threads")
+
+    def test_ratios(self):
+        found = self.lines("coherence.md", r"\| ([^|]+) to ([^|]+) \| (\d+) \| ([0-9.]+) \| ([0-9.]+) \| ([0-9.]+) \|")
+        self.assertEqual(len(found), 9)
+        for one, other, threads, *said in (line.groups() for line in found):
+            mine, its = (self.of(lock, int(threads), lambda row: int(row["acquisitions"])) for lock in (one, other))
+            ratios = [a / b for a, b in zip(mine, its, strict=True)]
+            for text, due in zip(said, (min(ratios), median(ratios), max(ratios)), strict=True):
+                self.same(text, due, f"{one} to {other}, {threads} threads")
+
+    def test_traffic(self):
+        columns = ("lock_invalidations", "slot_invalidations", "node_invalidations", "looks_again", "far_transfers")
+        found = self.lines("coherence.md", r"\| ([^|]+) \| ([0-9.]+) \| ([0-9.]+) \| ([0-9.]+) \| ([0-9.]+) \| ([0-9.]+) \|")
+        self.assertEqual([line[1] for line in found], list(self.NAMES))
+        for lock, *said in (line.groups() for line in found):
+            for text, column in zip(said, columns, strict=True):
+                self.same(text, median(self.of(lock, 72, lambda row: float(row[column]))), f"{lock}, {column}")
+
+    def test_the_machine_on_which_twa_gains_nothing(self):
+        ratios = [a / b for a, b in zip(*(self.of(lock, 72, lambda row: int(row["acquisitions"]))
+                                          for lock in ("TWA, two lines", "ticket, two lines")), strict=True)]
+        self.assertLess(min(ratios), 1.05)
+        self.assertGreater(sorted(ratios)[1], 1.05)
+        self.assertIn("With two lines there is a machine on which TWA gains nothing", self.words("coherence.md"))
+=======
 class BenchTable(unittest.TestCase):
     """bench-table makes the committed tables of what guests said, which is rebuilt from them."""
 
@@ -255,6 +312,7 @@ class StudyScript(unittest.TestCase):
             said, table, top = self.run_in(folder, "17")
             self.assertEqual((said, table), ("build/study/17.csv", "before\n"))
             self.assertEqual((top / said).read_text(), "table 17\n")
+>>>>>>> origin/main
 
 
 class Study(Page):

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::{alock, bars, files, kernel, plot, rlock, study};
+use crate::{alock, bars, coherence, files, kernel, plot, rlock, study};
 
 /// What a list says.
 #[derive(Clone, Debug, Deserialize)]
@@ -105,6 +105,7 @@ enum Kind {
     Alock,
     AlockBudgets,
     StudyCollisions,
+    CoherenceThroughput,
 }
 
 /// The folder of a list, its data and its pictures.
@@ -169,6 +170,7 @@ impl Entry {
             Kind::Alock => alock::of_rows(data, remarks)?,
             Kind::AlockBudgets => alock::of_budgets(data, remarks)?,
             Kind::StudyCollisions => vec![study::collisions(data, file, remarks)?],
+            Kind::CoherenceThroughput => vec![coherence::throughput(data, file, remarks)?],
         };
         let is_it = |name: &str| {
             self.which

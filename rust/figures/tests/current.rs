@@ -87,7 +87,10 @@ fn every_figure_says_what_it_hangs_on() {
             .map(|it| it.words)
             .collect();
         let has = |words: &str| texts.iter().any(|it| it.contains(words));
-        if name.contains("sim") || name.contains("study") {
+        if ["sim", "study", "coherence"]
+            .iter()
+            .any(|it| name.contains(it))
+        {
             assert!(has("a model"), "{name}");
         } else {
             let emulated = has("accelerator tcg") && has("emulation: the time of translated code");

@@ -316,6 +316,35 @@ fn the_studys_collisions() {
     }
 }
 
+#[test]
+fn the_simulated_cpus() {
+    let rows = table("coherence.csv");
+    let of = |lock: &str, machine: &str| {
+        let mut these = rows.iter().filter(|it| {
+            (&it["lock"][..], &it["threads"][..], &it["machine"][..]) == (lock, "72", machine)
+        });
+        let rate = f(these.next().expect("a run"), "acquisitions");
+        assert!(these.next().is_none(), "two runs");
+        rate
+    };
+    let machines: BTreeSet<&str> = rows.iter().map(|it| &it["machine"][..]).collect();
+    assert_eq!(machines.len(), 24);
+    let ratios = |twa, ticket| {
+        range(
+            &machines
+                .iter()
+                .map(|it| of(twa, it) / of(ticket, it))
+                .collect::<Vec<_>>(),
+        )
+    };
+    let want = format!(
+        "72 simulated CPUs: TWA has {} of the ticket lock's throughput, {} with two lines",
+        ratios("twa", "ticket"),
+        ratios("twa_apart", "ticket_apart")
+    );
+    title("coherence-throughput.svg", &want);
+}
+
 /// The median over rounds of a column, by point, of one number of nodes.
 fn points(file: &str, nodes: &str, column: &str) -> BTreeMap<[String; 4], f64> {
     let mut all: BTreeMap<[String; 4], Vec<f64>> = BTreeMap::new();
