@@ -2,6 +2,7 @@
 
 //! No node is left. Alone in its process, whose nodes it takes.
 
+mod asleep;
 mod within;
 
 use std::{
@@ -10,23 +11,12 @@ use std::{
     thread,
 };
 
-use self::within::within;
+use self::{
+    asleep::{sleeps, world},
+    within::within,
+};
 use handover_locks::Nodes;
-use handover_user::{Free, Home, Mcs, Park, Process, RawLock};
-
-fn world() -> &'static Process<Park> {
-    // SAFETY: Tokens and nodes go back once.
-    unsafe { Park::process() }
-}
-
-/// Whether the thread sleeps, as /proc says.
-fn sleeps(thread: u32) -> bool {
-    let said =
-        std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
-    said.rsplit(") ")
-        .next()
-        .is_some_and(|rest| rest.starts_with('S'))
-}
+use handover_user::{Free, Mcs, Park, RawLock};
 
 #[test]
 fn without_a_node() {

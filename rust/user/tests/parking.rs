@@ -2,6 +2,7 @@
 
 //! Who parks sleeps, and is woken when its turn comes.
 
+mod asleep;
 mod within;
 
 use std::{
@@ -14,8 +15,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::within::within;
-use handover_user::{Clh, Free, Home, Mcs, OneWordTwa, Park, Process, RawLock, Ticket, Twa};
+use self::{
+    asleep::{sleeps, world},
+    within::within,
+};
+use handover_user::{Clh, Free, Mcs, OneWordTwa, Park, Process, RawLock, Ticket, Twa};
 
 /// How often the calling thread went to sleep, and the time that it had a CPU.
 fn usage() -> (u64, Duration) {
@@ -29,20 +33,6 @@ fn usage() -> (u64, Duration) {
         usage.ru_nvcsw as u64,
         time(usage.ru_utime) + time(usage.ru_stime),
     )
-}
-
-fn world() -> &'static Process<Park> {
-    // SAFETY: Each token goes back to `unlock`, once.
-    unsafe { Park::process() }
-}
-
-/// Whether the thread sleeps, as /proc says.
-fn sleeps(thread: u32) -> bool {
-    let said =
-        std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
-    said.rsplit(") ")
-        .next()
-        .is_some_and(|rest| rest.starts_with('S'))
 }
 
 const WAITERS: usize = 16;
