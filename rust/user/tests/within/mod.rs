@@ -4,10 +4,10 @@
 
 use std::{sync::mpsc, thread, time::Duration};
 
-/// What `work` returns. A test in which it takes longer than twenty seconds fails.
+/// What `work` returns. A test in which it takes longer than ten seconds fails.
 pub(crate) fn within<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || tell.send(work()));
-    told.recv_timeout(Duration::from_secs(20))
+    told.recv_timeout(Duration::from_secs(10))
         .expect("no thread waits for ever, and none panics")
 }
