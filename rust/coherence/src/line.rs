@@ -125,7 +125,7 @@ impl Line {
         } else if self.copies & bit(core) != 0 {
             from = Distance::Own;
             (latency, blocked) = (costs.hit, 0.0);
-        } else if self.l3 & 1 << socket != 0 {
+        } else if self.l3 & (1 << socket) != 0 {
             from = Distance::Socket;
             (latency, blocked) = (costs.shared, costs.read_service);
         } else if self.l3 != 0 {
