@@ -68,6 +68,10 @@ macro_rules! locks {
         pub type $lock<P> = handover_locks::$lock<Cell<P>>;
 
         impl<P: Policy> Free for $lock<P> {
+            #[expect(
+                clippy::declare_interior_mutable_const,
+                reason = "each use is a lock of its own, which is what it is for"
+            )]
             const FREE: Self = Self::new($({
                 let $word = Cell::new(0);
                 $word
