@@ -206,7 +206,6 @@ class Kernel(Page):
                       f"still show as about {lap / (lap + ns):.2f}.", words)
 
 
-<<<<<<< HEAD
 class Coherence(Page):
     """Simulated CPUs: each number is computed again from the table."""
     NAMES = {"ticket": "ticket", "TWA": "twa", "one-word TWA": "one_word_twa", "MCS": "mcs", "CLH": "clh", "TTAS": "ttas",
@@ -262,7 +261,8 @@ class Coherence(Page):
         self.assertLess(min(ratios), 1.05)
         self.assertGreater(sorted(ratios)[1], 1.05)
         self.assertIn("With two lines there is a machine on which TWA gains nothing", self.words("coherence.md"))
-=======
+
+
 class BenchTable(unittest.TestCase):
     """bench-table makes the committed tables of what guests said, which is rebuilt from them."""
 
@@ -312,7 +312,6 @@ class StudyScript(unittest.TestCase):
             said, table, top = self.run_in(folder, "17")
             self.assertEqual((said, table), ("build/study/17.csv", "before\n"))
             self.assertEqual((top / said).read_text(), "table 17\n")
->>>>>>> origin/main
 
 
 class Study(Page):
