@@ -48,9 +48,6 @@ def how(parts, name, files):
         options += ["--file", file]
     for package in part["test"]:
         options += ["--test-package", package]
-    # As the planted bugs are: compiling is most of the time.
-    for package in sorted({part["package"], *part["test"]}):
-        options.append(f"--cargo-arg=--config=profile.test.package.{package}.opt-level=1")
     return options + ["--minimum-test-timeout", "240", "--timeout-multiplier", "3", "--", *part["arguments"]]
 
 
