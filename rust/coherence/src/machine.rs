@@ -111,7 +111,7 @@ impl FromStr for Topology {
 pub enum Source {
     /// It was read there.
     Read(&'static str),
-    /// Nobody measured it for this machine, or nobody could. Figures sweep it.
+    /// No measurement of it was read. Figures sweep it.
     Free,
 }
 
