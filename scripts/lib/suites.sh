@@ -21,6 +21,24 @@ suite() {
 	say "$*: $((SECONDS - from)) s"
 }
 
+# together COMMAND... : suites side by side, each COMMAND a suite with its words. What one prints comes whole, in their order.
+# Guests are as many at a time as otherwise (scripts/guest/boot).
+# shellcheck disable=SC2317 # parallel calls functions by name
+together() {
+	local dir
+	dir=$(mktemp -d)
+	printf '%s\n' "$@" | AT_ONCE=$# parallel one_of_them "$dir"
+	cat "$dir"/* >>"$lines"
+	rm -r "$dir"
+}
+one_of_them() {
+	local words
+	unset AT_ONCE
+	read -ra words <<<"$2"
+	lines=$(mktemp -p "$1")
+	suite "${words[@]}"
+}
+
 # counted WHAT : 'N passed, N failed' since begin, and of a WHAT its name and the seconds; fails if a check failed, or
 # none passed.
 counted() {

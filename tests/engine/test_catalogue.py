@@ -174,7 +174,7 @@ class Doors(Tree):
         """What scripts/test plants and the parts of scripts/test-deep are all worlds, each once."""
         groups = {world.title: world.names for world in ALL}
         scripts = pathlib.Path(__file__).resolve().parents[2] / "scripts"
-        for door, pattern in (("test", r"--door test --worlds (\S+)"), ("test-deep", r"^\s+deep (\S+)$")):
+        for door, pattern in (("test", r"--door test --worlds ([^\s\"]+)"), ("test-deep", r"^\s+deep (\S+)$")):
             named = [word for line in re.findall(pattern, (scripts / door).read_text(), re.MULTILINE) for word in line.split(",")]
             worlds = [world for word in named for world in groups.get(word, (word,))]
             wanted = [world for world in catalogue.WORLDS if door == "test" or world != "python"]

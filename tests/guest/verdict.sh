@@ -44,6 +44,20 @@ await() {
 	done
 }
 
+# experiment SECONDS WORD... : load, run to the end, keep results, unload.
+experiment() {
+	limit=$1
+	shift
+	insmod /handover.ko stat_interval=0 "$@" || return 1
+	await '[dhf]' "$limit" || return 1
+	cp $debug/results /tmp/results
+	rmmod handover
+}
+
+rows() { tail -n +2 /tmp/results | wc -l; }
+failing() { awk -F, 'NR > 1 && $8 != 0' /tmp/results | wc -l; }
+idle() { awk -F, 'NR > 1 && $6 == 0' /tmp/results | wc -l; }
+
 # mark and since: what the kernel logged since the mark.
 mark() { lines=$(dmesg | wc -l); }
 since() { dmesg | tail -n +$((lines + 1)); }

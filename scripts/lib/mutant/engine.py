@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import contextlib
+import io
 import os
 import sys
 import threading
@@ -64,24 +65,38 @@ class Engine:
         return lines or [self.verdict(False, bug.full, "no world looked at it")]
 
     def run(self, worlds, bugs):
-        """Plants them all; prints the verdicts. True where each was caught."""
-        good = True
+        """Plants them all; prints the verdicts, a world's after another's. True where each was caught."""
+        hunts = []
         for world in worlds:
             names = [bug for bug in bugs if any(one.world in world.names for one in bug.caught)]
             if names:
-                good = self.run_world(world, names) and good
+                hunts.append((world, names))
+        with concurrent.futures.ThreadPoolExecutor(max(1, len(hunts))) as pool:
+            try:
+                beside = []
+                for world, names in hunts:
+                    if world.beside:
+                        out = io.StringIO()
+                        beside.append((out, pool.submit(self.run_world, world, names, out)))
+                good = all([self.run_world(world, names, self.out) for world, names in hunts if not world.beside])
+                for out, found in beside:
+                    good = found.result() and good
+                    print(out.getvalue(), end="", file=self.out, flush=True)
+            except BaseException:
+                self.shell.stop()
+                raise
         return good
 
-    def tell(self, lines):
+    def tell(self, lines, out):
         for _, line in lines:
-            print(line, file=self.out, flush=True)
+            print(line, file=out, flush=True)
         return all(ok for ok, _ in lines)
 
-    def run_world(self, world, bugs):
-        """One world: its controls first, then the bugs, in as many lanes as it says."""
+    def run_world(self, world, bugs, out):
+        """One world: what must come first, then its controls and the bugs, in as many lanes as it says."""
         began, done, good = time.monotonic(), 0, True
         told = self.progress(world, len(bugs))
-        good = self.tell(list(world.begin(bugs))) and good
+        good = self.tell(list(world.begin(bugs)), out) and good
         count = max(1, min(world.lanes(), len(bugs)))
         free = list(range(count))
         lock = threading.Lock()
@@ -97,20 +112,22 @@ class Engine:
 
         # As with one lane after another, lines of two are not mixed, and they come in order.
         with concurrent.futures.ThreadPoolExecutor(count) as pool:
+            controls = pool.submit(lambda: list(world.controls(bugs)))
             futures = [pool.submit(one, bug) for bug in world.order(bugs)]
             by_bug = dict(zip((bug.full for bug in world.order(bugs)), futures))
             try:
+                good = self.tell(controls.result(), out) and good
                 for bug in bugs:
                     lines = by_bug[bug.full].result()
                     done += 1
                     told(done)
-                    good = self.tell(lines) and good
+                    good = self.tell(lines, out) and good
             except BaseException:
                 self.shell.stop()
                 for future in futures:
                     future.cancel()
                 raise
-        good = self.tell(list(world.end(bugs))) and good
+        good = self.tell(list(world.end(bugs)), out) and good
         self.say(f"mutants ({world.title}): {len(bugs)} in {time.monotonic() - began:.0f} s")
         return good
 
@@ -132,6 +149,8 @@ class World:
     """A way to build and run a planted bug. `names` are the worlds of `caught` that it serves."""
 
     title, names = "", ()
+    # Whether it goes beside the other worlds: it computes little at a time, and no time limit of its checks is short.
+    beside = False
 
     def __init__(self, engine):
         self.engine, self.shell, self.top = engine, engine.shell, engine.top
@@ -146,6 +165,10 @@ class World:
 
     def begin(self, bugs):
         """Controls, which pass on the tree as it is: their verdicts. Raises Stop where nothing else means anything."""
+        return []
+
+    def controls(self, bugs):
+        """Controls that take a lane beside the bugs: their verdicts."""
         return []
 
     def hunt(self, lane, bug, catches):

@@ -44,7 +44,7 @@ class Module(World):
         return sorted(bugs, key=lambda bug: not (bug.option("starves") or any(
             catch.world == "job" or str(catch) == "lockdep leak" for catch in bug.caught)))
 
-    def begin(self, bugs):
+    def controls(self, bugs):
         """The torture job says 'not found' where no bug is planted."""
         if not any(catch.world == "torture" for bug in bugs for catch in bug.caught):
             return

@@ -14,6 +14,7 @@ SOURCES = ("Cargo.toml", "Cargo.lock", "Kbuild", "Makefile", "README.md", "docs"
 
 class Suite(World):
     title, names = "suite", ("suite",)
+    beside = True
 
     def lanes(self):
         """A suite does several things at a time itself."""

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+"""scripts/lib/suites.sh: what the suites print is counted, one after another and side by side."""
+
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+
+
+class Suites(unittest.TestCase):
+    def setUp(self):
+        self.top = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.top)
+        # A clone whose scripts these are: env.sh takes its own place for the clone's.
+        shutil.copytree(SCRIPTS / "lib", self.top / "scripts/lib", ignore=shutil.ignore_patterns("*.pyc"))
+
+    def door(self, *commands):
+        """(exit status, lines) of a door that runs these commands between `begin` and `counted`."""
+        text = "\n".join((". scripts/lib/env.sh", ". scripts/lib/suites.sh", "begin build/lines", *commands, 'counted ""'))
+        ran = subprocess.run(["bash", "-c", text], cwd=self.top, capture_output=True, text=True, check=False)
+        return ran.returncode, ran.stdout.splitlines(), ran.stderr
+
+    def says(self, name, *lines, rc=0):
+        """A suite of that name: it says these lines with a pause between any two, and exits with rc."""
+        path = self.top / name
+        path.write_text("#!/bin/sh\n" + "sleep 0.05\n".join(f"echo '{line}'\n" for line in lines) + f"exit {rc}\n")
+        path.chmod(0o755)
+        return f"./{name}"
+
+    def test_all_pass(self):
+        one, two = self.says("one", "ok a", "# no verdict", "ok b"), self.says("two", "ok c")
+        self.assertEqual(self.door(f"suite {one}", f"suite {two}")[:2],
+                         (0, ["ok a", "# no verdict", "ok b", "ok c", "3 passed, 0 failed"]))
+
+    def test_a_verdict_fails(self):
+        rc, lines, told = self.door("suite " + self.says("one", "ok a", "not ok b: why", rc=1))
+        self.assertEqual((rc, lines[-1]), (1, "1 passed, 1 failed"))
+        self.assertIn("not ok b: why", told)
+
+    def test_a_suite_fails_without_a_verdict(self):
+        rc, lines, _ = self.door("suite " + self.says("one", "not ok a", rc=1), "suite " + self.says("two", "ok b", rc=3))
+        self.assertEqual((rc, lines[-2:]), (1, ["not ok ./two: exit 3", "1 passed, 2 failed"]))
+
+    def test_nothing_was_said(self):
+        self.assertEqual(self.door("suite " + self.says("one"))[:2], (1, ["0 passed, 0 failed"]))
+
+    def test_side_by_side_each_comes_whole_and_in_order(self):
+        names = [self.says(name, *(f"ok {name} {n}" for n in range(5))) for name in ("one", "two", "three")]
+        quoted = " ".join(f"'{name} word'" for name in names)
+        rc, lines, _ = self.door(f"together {quoted}", "suite " + self.says("last", "ok last"))
+        self.assertEqual(rc, 0)
+        self.assertEqual(lines, [*(f"ok {name} {n}" for name in ("one", "two", "three") for n in range(5)),
+                                 "ok last", "16 passed, 0 failed"])
+
+    def test_side_by_side_they_run_at_once(self):
+        # Each waits for the other's file.
+        for name, other in (("one", "two"), ("two", "one")):
+            path = self.top / name
+            path.write_text(f"#!/bin/sh\n: >{name}.is\nfor i in $(seq 100); do [ ! -e {other}.is ] || {{ echo ok {name}; exit; }}; sleep 0.1; done\nexit 1\n")
+            path.chmod(0o755)
+        self.assertEqual(self.door("together ./one ./two")[:2], (0, ["ok one", "ok two", "2 passed, 0 failed"]))
+
+    def test_side_by_side_each_failure_counts(self):
+        one, two = self.says("one", "not ok a", rc=1), self.says("two", "ok b", rc=4)
+        rc, lines, _ = self.door(f"together {one} {two}")
+        self.assertEqual((rc, lines), (1, ["not ok a", "ok b", "not ok ./two: exit 4", "1 passed, 2 failed"]))
+
+    def test_side_by_side_each_suite_does_as_many_things_at_a_time_as_alone(self):
+        path = self.top / "one"
+        path.write_text("#!/bin/sh\necho \"ok ${AT_ONCE:-as always} $*\"\n")
+        path.chmod(0o755)
+        self.assertEqual(self.door("together './one a b' './one c'")[1][:2], ["ok as always a b", "ok as always c"])
