@@ -2,7 +2,7 @@
 
 //! What the kernel does for a waiter.
 
-use core::{ptr, sync::atomic::AtomicU32};
+use core::{ptr, sync::atomic::AtomicU32, time::Duration};
 
 const WAIT: libc::c_int = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
 const WAKE: libc::c_int = libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG;
@@ -21,6 +21,43 @@ pub(crate) fn wait(word: &AtomicU32, value: u32, bits: u32) {
             bits,
         );
     }
+}
+
+/// The monotonic clock, so long from now; its end, where that is later.
+pub(crate) fn from_now(time: Duration) -> libc::timespec {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: The clock is always there.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    let nanoseconds = now.tv_nsec + libc::c_long::from(time.subsec_nanos() as i32);
+    let seconds = libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX);
+    libc::timespec {
+        tv_sec: seconds
+            .saturating_add(now.tv_sec)
+            .saturating_add(nanoseconds / 1_000_000_000),
+        tv_nsec: nanoseconds % 1_000_000_000,
+    }
+}
+
+/// Sleeps while the word holds `value`, until a `wake`, at most until the monotonic clock shows `limit`. It may return
+/// earlier. Whether the limit is over.
+pub(crate) fn wait_until(word: &AtomicU32, value: u32, limit: Option<&libc::timespec>) -> bool {
+    // SAFETY: The word is there, and has four bytes. So is the limit, if any.
+    let rc = unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            ptr::from_ref(word),
+            WAIT,
+            value,
+            limit.map_or(ptr::null(), ptr::from_ref),
+            ptr::null::<u32>(),
+            u32::MAX,
+        )
+    };
+    // SAFETY: The thread's own.
+    rc == -1 && unsafe { *libc::__errno_location() } == libc::ETIMEDOUT
 }
 
 /// Wakes all that sleep at this address with one of the `bits`.

@@ -39,12 +39,16 @@ mod futex;
 mod park;
 mod policy;
 mod process;
+#[cfg(feature = "park")]
+mod waiters;
 
 pub use self::cell::Cell;
 #[cfg(feature = "park")]
 pub use self::policy::{choose, Chosen, Late, Park, Waiting, Yield};
 pub use self::policy::{Policy, Spin, SPINS};
 pub use self::process::{Home, Process};
+#[cfg(feature = "park")]
+pub use self::waiters::{Waiter, Waiters};
 pub use handover_locks::RawLock;
 
 /// A lock that is free as a constant.
