@@ -6,8 +6,8 @@ use core::{
     ffi::CStr,
     fmt, ptr,
     sync::atomic::{
-        AtomicPtr,
-        Ordering::{Acquire, Release},
+        AtomicPtr, AtomicUsize,
+        Ordering::{Acquire, Relaxed, Release},
     },
 };
 
@@ -45,6 +45,9 @@ pub(crate) struct Choice {
 /// The operations; null before the first call.
 static OPS: AtomicPtr<Ops> = AtomicPtr::new(ptr::null_mut());
 
+/// What was chosen: the lock's index times the ways to wait, and the way's. It is stored before `OPS`.
+static CHOSEN: AtomicUsize = AtomicUsize::new(0);
+
 /// The chosen lock's operations.
 #[inline(always)]
 pub(crate) fn ops() -> &'static Ops {
@@ -61,6 +64,7 @@ pub(crate) fn ops() -> &'static Ops {
 #[cold]
 fn choose() -> &'static Ops {
     let [lock, wait] = chosen();
+    CHOSEN.store(lock * WAITS.len() + wait, Relaxed);
     let ops = LOCKS[lock].1[wait];
     OPS.store(ptr::from_ref(ops).cast_mut(), Release);
     ops
@@ -74,9 +78,11 @@ fn chosen() -> [usize; 2] {
     ]
 }
 
-/// The names of lock and waiting.
+/// The names of lock and waiting, whatever the program has done to its environment since.
 pub(crate) fn names() -> Choice {
-    let [lock, wait] = chosen();
+    ops();
+    let index = CHOSEN.load(Relaxed);
+    let [lock, wait] = [index / WAITS.len(), index % WAITS.len()];
     Choice {
         lock: LOCKS[lock].0,
         wait: WAITS[wait].0,

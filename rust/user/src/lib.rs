@@ -22,7 +22,7 @@
 //!
 //! static LOCK: Twa<Park> = Free::FREE;
 //!
-//! // The ticket goes back to `unlock`, once.
+//! // SAFETY: The ticket goes back to `unlock`, once.
 //! let world = unsafe { Park::process() };
 //! let ticket = LOCK.lock(world);
 //! // No other thread is here.

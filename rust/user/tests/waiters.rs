@@ -15,6 +15,7 @@ use self::within::within;
 use handover_user::Waiters;
 
 const THREADS: usize = 8;
+const SIGNALS: usize = 2000;
 
 fn until(what: impl Fn() -> bool) {
     while !what() {
@@ -137,7 +138,7 @@ fn each_signal_ends_one_wait() {
                     }
                 })
             });
-            thread::sleep(Duration::from_millis(300));
+            until(|| given.load(SeqCst) > SIGNALS);
             stop.store(true, SeqCst);
             for thread in waiters.into_iter().chain(signallers) {
                 thread.join().expect("it ends");
@@ -145,7 +146,7 @@ fn each_signal_ends_one_wait() {
         });
         let (given, taken) = (given.into_inner(), taken.into_inner());
         assert_eq!(given, taken);
-        assert!(given > 100, "{given} signals are too few to say anything");
+        assert!(given > SIGNALS, "{given}");
     });
 }
 
