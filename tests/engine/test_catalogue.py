@@ -140,6 +140,44 @@ class Doors(Tree):
             bugs = catalogue.find(self.catalogues(PLACES + text), [])
             self.assertEqual({one.name: list(map(str, one.caught)) for one in catalogue.restrict(bugs, worlds, doors)}, expected)
 
+    def spared(self, bugs, *claims):
+        """The bugs that make test does not plant."""
+        text = PLACES + "".join(f"[[claim]]\ntext = 'the lock holds'\ncheck = 'c'\nbugs = {list(names)}\n" for names in claims) + bugs
+        everything = catalogue.find(self.catalogues(text), [])
+        planted = {one.name for one in catalogue.restrict(everything, catalogue.WORLDS, ("test",))}
+        return sorted({one.name for one in catalogue.find(self.catalogues(text), [])} - planted)
+
+    def test_a_claim_has_one_bug_in_each_file(self):
+        three = bug() + bug("second") + bug("third")
+        self.assertEqual(self.spared(three, ("b", "second", "third")), ["second", "third"])
+        # The claim's order says which.
+        self.assertEqual(self.spared(three, ("third", "b", "second")), ["b", "second"])
+        self.assertEqual(self.spared(three, ("b",), ("second", "third")), ["third"])
+        self.assertEqual(self.spared(bug() + bug("other", file="rust/more") + bug("third", file="rust/more"), ("b", "other", "third")), ["third"])
+        # What no claim names is planted: `mutants check` refuses it anyway.
+        self.assertEqual(self.spared(three, ("b", "second")), ["second"])
+
+    def test_a_bug_of_two_claims_serves_both(self):
+        three = bug() + bug("second") + bug("third")
+        self.assertEqual(self.spared(three, ("second", "b"), ("third", "second")), ["b", "third"])
+        self.assertEqual(self.spared(three, ("b",), ("second", "b"), ("third",)), ["second"])
+
+    def test_what_is_deep_serves_no_claim(self):
+        self.assertEqual(self.spared(bug(more="deep = true") + bug("second") + bug("third"), ("b", "second", "third")), ["b", "third"])
+        self.assertEqual(self.spared(bug(caught='["job a"]') + bug("second"), ("b", "second")), ["b"])
+
+    def test_what_is_not_deep_is_never_spared(self):
+        kept = bug("second", more="deep = false")
+        self.assertEqual(self.spared(kept + bug("third", more="deep = false"), ("second", "third")), [])
+        # And it serves its claims.
+        self.assertEqual(self.spared(bug() + kept, ("b", "second")), ["b"])
+
+    def test_quick_worlds_plant_all(self):
+        self.assertEqual(self.spared(bug(caught='["python a"]') + bug("second", caught='["python a"]'), ("b", "second")), [])
+        both = bug(caught='["host a", "litmus a"]', more="shows = 'x'")
+        one = self.catalogues(PLACES + self.CLAIM.replace("['b']", "['first', 'b']") + bug("first") + both)["p"].bugs["b"]
+        self.assertEqual([one.door(catch) for catch in one.caught], ["test-deep", "test"])
+
     def test_deep_in_a_world_that_is_not_its_own(self):
         for more in ("['torture']", "[]", "['job']", "['host', 'loom']", "['host b']", "['a']", "[1]"):
             self.refused(PLACES + bug(caught='["host a", "job b"]', more=f"deep = {more}"), "allowed: true, false, host, host a$")

@@ -31,9 +31,10 @@ import tomllib
 WORLDS = ("loom", "host", "step", "shuttle", "sim", "rdma", "device", "kunit", "torture", "job", "compile",
           "sample", "disasm", "lockdep", "spin", "litmus", "proof", "tla", "tsan", "suite", "python")
 CARGO = ("loom", "host", "step", "shuttle", "sim", "rdma")
-# The doors that plant bugs, and the worlds that `make test` has no time for.
+# The doors that plant bugs, the worlds that `make test` has no time for, and those in which it plants every bug.
 DOORS = ("test", "test-deep")
 DEEP = ("rdma", "job", "device", "proof", "tla", "tsan", "suite")
+QUICK = ("python", "litmus")
 
 # Key: its type, and the worlds that know it.
 OPTIONS = {
@@ -50,7 +51,8 @@ OPTIONS = {
     "silent": (bool, ("lockdep",)),                  # the report of `shows` must not come
     "least": (int, ("lockdep",)),                    # at least so many leaks
     "after": (str, WORLDS),                          # another bug of the catalogue that is planted first
-    "deep": ((bool, list), WORLDS[:-1]),             # planted by test-deep alone: true, or which of `caught`; false: by test
+    "deep": ((bool, list), WORLDS[:-1]),             # planted by test-deep alone: true, or which of `caught`; false: by test,
+                                                     # though other bugs of its claim stand before it
 }
 CATALOGUE_KEYS = {"tests", "claim", "mutant"}
 CLAIM_KEYS = {"text", "check", "bugs", "control"}
@@ -94,6 +96,7 @@ class Bug:
     edits: list
     caught: list
     options: dict
+    spared: bool = False  # other bugs of its claims that `make test` plants are in its file, and stand before it
 
     @property
     def full(self):
@@ -108,9 +111,9 @@ class Bug:
 
     def door(self, catch):
         """Which of DOORS has this test find the bug."""
-        deep = self.option("deep", catch.world in DEEP)
+        deep = self.option("deep", [])
         if isinstance(deep, list):
-            deep = catch.world in (*DEEP, *deep) or str(catch) in deep
+            deep = catch.world in (*DEEP, *deep) or str(catch) in deep or (self.spared and catch.world not in QUICK)
         return DOORS[deep]
 
 
@@ -259,7 +262,27 @@ def load_all(folder):
     files = sorted(folder.glob("*.toml"), key=lambda file: file.stem)
     if not files:
         raise Refused(f"{folder}: no catalogue")
-    return {file.stem: load(file) for file in files}
+    catalogues = {file.stem: load(file) for file in files}
+    _spare(catalogues)
+    return catalogues
+
+
+def _spare(catalogues):
+    """For each claim `make test` plants a bug in each file that the claim's bugs are in; it is spared the others."""
+    candidates = {bug.full: bug for one in catalogues.values() for bug in one.bugs.values()
+                  if any(bug.door(catch) == "test" for catch in bug.caught)}
+    kept = {name for name, bug in candidates.items() if bug.option("deep") is False}
+    for claim in (claim for one in catalogues.values() for claim in one.claims):
+        named = [candidates[name] for name in claim.bugs if name in candidates]
+        files = {bug.edits[0].file for bug in named if bug.full in kept}
+        for bug in named:
+            if bug.edits[0].file not in files:
+                files.add(bug.edits[0].file)
+                kept.add(bug.full)
+        for bug in named:
+            bug.spared = True
+    for name in kept:
+        candidates[name].spared = False
 
 
 def parts_of(catalogues, word):
