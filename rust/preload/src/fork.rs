@@ -7,12 +7,20 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::said;
 
 /// Which process this is: 1, and one more in each child. Never 0.
-static GENERATION: AtomicU32 = AtomicU32::new(1);
+static GENERATION: AtomicU32 = AtomicU32::new(FIRST);
+
+const FIRST: u32 = 1;
 
 /// The same as long as no fork lies between.
 #[inline(always)]
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Relaxed)
+}
+
+/// Whether this process is the child of one with this library.
+#[inline(always)]
+pub(crate) fn has_been() -> bool {
+    generation() != FIRST
 }
 
 /// In the child: from now on it is another process.

@@ -23,6 +23,7 @@ pub mod cond;
 mod fork;
 mod glibc;
 pub mod mutex;
+mod nap;
 mod ops;
 mod said;
 mod start;

@@ -5,7 +5,7 @@
 //! What they promise is POSIX's. Where POSIX leaves open what happens, other mutexes stay whole. Who unlocks a mutex that
 //! nobody owns is told `EPERM`.
 
-use core::{ptr, time::Duration};
+use core::time::Duration;
 
 use libc::{
     c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec, CLOCK_MONOTONIC,
@@ -15,6 +15,7 @@ use libc::{
 use crate::{
     choice::ops,
     glibc,
+    nap::Naps,
     ops::Mutex,
     stats::{self, count, Call},
 };
@@ -212,15 +213,12 @@ pub unsafe extern "C-unwind" fn pthread_mutex_clocklock(
     }
 }
 
-/// The first and the longest nap.
-const NAPS: [Duration; 2] = [Duration::from_micros(1), Duration::from_millis(1)];
-
 fn try_until(mutex: &Mutex, clock: clockid_t, limit: &timespec) -> c_int {
     count(Call::TimedLock);
     if clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC {
         return EINVAL;
     }
-    let mut nap = NAPS[0];
+    let mut naps = Naps::new();
     loop {
         if (ops().try_lock)(mutex) {
             return 0;
@@ -232,8 +230,7 @@ fn try_until(mutex: &Mutex, clock: clockid_t, limit: &timespec) -> c_int {
         let Some(left) = left(clock, limit) else {
             return ETIMEDOUT;
         };
-        sleep(nap.min(left));
-        nap = (nap * 2).min(NAPS[1]);
+        naps.nap(left);
     }
 }
 
@@ -253,20 +250,4 @@ fn left(clock: clockid_t, limit: &timespec) -> Option<Duration> {
     let seconds = i128::from(limit.tv_sec) - i128::from(now.tv_sec);
     let nanoseconds = seconds * 1_000_000_000 + i128::from(limit.tv_nsec - now.tv_nsec);
     (nanoseconds > 0).then(|| Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX)))
-}
-
-fn sleep(time: Duration) {
-    let time = timespec {
-        tv_sec: time.as_secs() as i64,
-        tv_nsec: i64::from(time.subsec_nanos()),
-    };
-    // Not `nanosleep` of the C library: a mutex is no place where a thread is cancelled.
-    // SAFETY: The time is there. An early end is one more try.
-    unsafe {
-        libc::syscall(
-            libc::SYS_nanosleep,
-            &raw const time,
-            ptr::null::<timespec>(),
-        )
-    };
 }

@@ -4,12 +4,16 @@
 
 use core::{
     ptr,
-    sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicI32, AtomicU32, AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+    time::Duration,
 };
 
 use handover_user::{Free, Home, Process, RawLock};
 
-use crate::fork;
+use crate::{fork, nap::Naps};
 
 /// A mutex of glibc, as its header declares it: 40 bytes, of which the kind alone is fixed.
 ///
@@ -23,7 +27,7 @@ pub(crate) struct Mutex {
     kind: AtomicI32,
     elision: u32,
     /// The owner's token, and before which fork it was taken; 0 where nobody is owner. The owner alone accesses it, or who
-    /// asks whether there is one.
+    /// asks whether there is one, and since when.
     owner: AtomicU64,
     rest: u64,
 }
@@ -49,7 +53,7 @@ impl Mutex {
 
     /// Whether somebody owns it.
     pub(crate) fn is_owned(&self) -> bool {
-        self.owner.load(Relaxed) != 0
+        !matches!(self.owner.load(Relaxed), 0 | RESET)
     }
 
     /// No function takes it any more, until it is initialised.
@@ -71,32 +75,55 @@ impl Mutex {
     #[inline(always)]
     fn own(&self, token: u32) {
         let owner = (u64::from(fork::generation()) << 32) | u64::from(token);
-        self.owner.store(owner, Relaxed);
+        // Pairs with `has_no_queue`, which is told by it that the words are reset.
+        self.owner.store(owner, Release);
     }
 
     /// Takes the owner's token, or says that there is no owner.
     #[inline(always)]
     fn disown(&self) -> Option<Taken> {
         let owner = self.owner.load(Relaxed);
-        if owner == 0 {
+        if owner == 0 || owner == RESET {
             return None;
         }
-        self.owner.store(0, Relaxed);
         if (owner >> 32) as u32 == fork::generation() {
+            self.owner.store(0, Relaxed);
             Some(Taken::Here(owner as u32))
         } else {
             Some(Taken::BeforeFork)
         }
     }
 
-    /// Nobody owns it, nobody waits.
+    /// Nobody owns it, nobody waits. The owner's, from before the fork.
+    ///
+    /// The last store is the one that frees the lock: the next owner may destroy it at once. So a grant of 0 is not stored
+    /// again. Other locks have no second word, and it is always 0.
     #[cold]
     fn reset(&self) {
-        for word in &self.words {
-            word.store(0, Relaxed);
+        let [first, second] = &self.words;
+        let has_second = second.load(Relaxed) != 0;
+        self.owner.store(RESET, Relaxed);
+        // Both pair with the acquiring access of who enters.
+        first.store(0, Release);
+        if has_second {
+            second.store(0, Release);
+        }
+    }
+
+    /// Whether the last owner acquired before the fork that made this process. When it releases, it resets the words: a
+    /// place in the queue would be lost.
+    #[inline(always)]
+    fn has_no_queue(&self) -> bool {
+        // Pairs with `own` of who entered since: the words are reset.
+        fork::has_been() && {
+            let owner = self.owner.load(Acquire);
+            owner != 0 && (owner >> 32) as u32 != fork::generation()
         }
     }
 }
+
+/// The owner of a lock that was reset, until the next one enters: there is none. No owner's generation is 0.
+const RESET: u64 = 1;
 
 /// When the owner acquired.
 enum Taken {
@@ -134,7 +161,15 @@ impl Ops {
 fn lock<P: Home, L: RawLock<Process<P>>>(mutex: &Mutex) {
     // SAFETY: The token goes back once: `disown` clears it.
     let world = unsafe { P::process() };
-    mutex.own(mutex.lock::<L>().lock(world));
+    let lock = mutex.lock::<L>();
+    let mut naps = Naps::new();
+    while mutex.has_no_queue() {
+        if let Some(token) = lock.try_lock(world) {
+            return mutex.own(token);
+        }
+        naps.nap(Duration::MAX);
+    }
+    mutex.own(lock.lock(world));
 }
 
 fn try_lock<P: Home, L: RawLock<Process<P>>>(mutex: &Mutex) -> bool {

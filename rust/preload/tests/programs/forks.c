@@ -7,7 +7,7 @@ enum { THREADS = 4, FORKS = 50 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static int stop, waits;
-static long count;
+static long count, others;
 
 static void before(void)
 {
@@ -31,6 +31,14 @@ static void *works(void *unused)
 		if (is_over)
 			return unused;
 	}
+}
+
+static void *takes_other(void *unused)
+{
+	DUE(pthread_mutex_lock(&other), 0);
+	others++;
+	DUE(pthread_mutex_unlock(&other), 0);
+	return unused;
 }
 
 static void *waits_for_the_end(void *unused)
@@ -87,6 +95,25 @@ static void in_child(void)
 	DUE(pthread_mutex_unlock(&other), 0);
 }
 
+/* The child owns a mutex for which a thread of the parent waits. Its own threads wait until it is unlocked, and then enter. */
+static void unlocks_in_child(void)
+{
+	pthread_t threads[THREADS];
+
+	alarm(10);
+	for (int i = 0; i < THREADS; i++)
+		begin(&threads[i], takes_other, NULL);
+	usleep(20000);
+	DUE(others, 0);
+	DUE(pthread_mutex_trylock(&other), EBUSY);
+	DUE(pthread_mutex_unlock(&other), 0);
+	for (int i = 0; i < THREADS; i++)
+		end(threads[i]);
+	DUE(others, THREADS);
+	DUE(pthread_mutex_destroy(&other), 0);
+	DUE(pthread_mutex_init(&other, NULL), 0);
+}
+
 static void forks(int depth)
 {
 	pid_t child = fork();
@@ -104,7 +131,7 @@ static void forks(int depth)
 
 int main(void)
 {
-	pthread_t threads[2 * THREADS];
+	pthread_t threads[2 * THREADS], waits_for_other;
 	int status;
 
 	alarm(60);
@@ -122,14 +149,30 @@ int main(void)
 		forks(i % 10 == 0);
 	/* The forking thread may own a mutex that no handler knows. */
 	DUE(pthread_mutex_lock(&other), 0);
+	begin(&waits_for_other, takes_other, NULL);
+	usleep(20000);
 	if (!fork()) {
-		DUE(pthread_mutex_unlock(&other), 0);
+		alarm(10);
+		if (fork()) {
+			DUE(wait(&status) > 0, 1);
+			DUE(status, 0);
+			unlocks_in_child();
+		} else {
+			/* Nobody enters before the mutex ends. */
+			DUE(pthread_mutex_destroy(&other), EBUSY);
+			DUE(pthread_mutex_unlock(&other), 0);
+			if (getenv("HANDOVER_LOCK"))
+				DUE(pthread_mutex_unlock(&other), EPERM);
+			DUE(pthread_mutex_destroy(&other), 0);
+			exit(0);
+		}
 		in_child();
 		exit(0);
 	}
 	DUE(wait(&status) > 0, 1);
 	DUE(status, 0);
 	DUE(pthread_mutex_unlock(&other), 0);
+	end(waits_for_other);
 	pthread_mutex_lock(&mutex);
 	stop = 1;
 	pthread_cond_broadcast(&cond);
