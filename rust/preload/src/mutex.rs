@@ -47,36 +47,46 @@ unsafe fn ours<'a>(mutex: *mut pthread_mutex_t) -> Option<&'a Mutex> {
     found
 }
 
-/// Acquires for a condition variable: no call of the program.
+/// Acquires after a wait for a condition variable: no call of the program.
 ///
 /// # Safety
 ///
-/// As [`pthread_mutex_lock`].
+/// As [`pthread_mutex_lock`], and [`release`] was called.
 pub(crate) unsafe fn acquire(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: The caller's.
-    match unsafe { find(mutex) } {
+    let acquired = match unsafe { find(mutex) } {
         Some(ours) => {
             (ops().lock)(ours);
             0
         }
         // SAFETY: The caller's.
         None => unsafe { glibc::mutex_lock(mutex) },
-    }
+    };
+    // SAFETY: The caller's. The word that is accessed lies in each mutex.
+    unsafe { &*mutex.cast::<Mutex>() }.end_wait();
+    acquired
 }
 
-/// Releases for a condition variable.
+/// Releases for a wait for a condition variable. Until [`acquire`] the mutex is in use.
 ///
 /// # Safety
 ///
 /// As [`pthread_mutex_unlock`].
 pub(crate) unsafe fn release(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: As in `acquire`.
+    let word = unsafe { &*mutex.cast::<Mutex>() };
+    word.begin_wait();
     // SAFETY: The caller's.
-    match unsafe { find(mutex) } {
+    let released = match unsafe { find(mutex) } {
         Some(ours) if (ops().unlock)(ours) => 0,
         Some(_) => EPERM,
         // SAFETY: The caller's.
         None => unsafe { glibc::mutex_unlock(mutex) },
+    };
+    if released != 0 {
+        word.end_wait();
     }
+    released
 }
 
 /// Initialises. glibc does it: zeroes but for the kind.
@@ -93,7 +103,7 @@ pub unsafe extern "C" fn pthread_mutex_init(
     unsafe { glibc::mutex_init(mutex, attributes) }
 }
 
-/// Destroys. `EBUSY` where somebody owns the mutex.
+/// Destroys. `EBUSY` where somebody owns the mutex, or waits for a condition variable with it.
 ///
 /// # Safety
 ///
@@ -105,7 +115,7 @@ pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c
         // SAFETY: The caller's.
         return unsafe { glibc::mutex_destroy(mutex) };
     };
-    if ours.is_owned() {
+    if ours.is_in_use() {
         return EBUSY;
     }
     ours.destroy();

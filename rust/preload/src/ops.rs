@@ -22,7 +22,9 @@ use crate::{fork, nap::Naps};
 pub(crate) struct Mutex {
     /// The lock: four or eight bytes.
     words: [AtomicU32; 2],
-    unused: [u32; 2],
+    unused: u32,
+    /// `__nusers`. Of a mutex of ours: the threads that wait for a condition variable with it. glibc counts the owner, too.
+    users: AtomicU32,
     /// `__kind`. The static initialisers write it.
     kind: AtomicI32,
     elision: u32,
@@ -51,9 +53,19 @@ impl Mutex {
         kind == NORMAL || kind == ADAPTIVE
     }
 
-    /// Whether somebody owns it.
-    pub(crate) fn is_owned(&self) -> bool {
-        !matches!(self.owner.load(Relaxed), 0 | RESET)
+    /// Whether somebody owns it, or will after waiting for a condition variable.
+    pub(crate) fn is_in_use(&self) -> bool {
+        !matches!(self.owner.load(Relaxed), 0 | RESET) || self.users.load(Relaxed) != 0
+    }
+
+    /// Its owner waits for a condition variable from now on, whosever mutex it is: nobody may destroy it.
+    pub(crate) fn begin_wait(&self) {
+        self.users.fetch_add(1, Relaxed);
+    }
+
+    /// The wait is over.
+    pub(crate) fn end_wait(&self) {
+        self.users.fetch_sub(1, Relaxed);
     }
 
     /// No function takes it any more, until it is initialised.

@@ -86,6 +86,8 @@ static void first_come(void)
 		begin(&threads[i], waits_its_turn, (void *)i);
 		until(&waiting, i + 1);
 	}
+	/* They will own it again. */
+	DUE(pthread_mutex_destroy(&mutex), EBUSY);
 	for (int i = 0; i < 5; i++) {
 		DUE(pthread_cond_signal(&turn), 0);
 		until(&wakes, i + 1);
@@ -249,6 +251,35 @@ static void destruction(void)
 	}
 }
 
+static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static void *waits_with_it(void *unused)
+{
+	(pthread_mutex_lock)(&recursive);
+	pthread_mutex_lock(&mutex);
+	waiting++;
+	pthread_mutex_unlock(&mutex);
+	DUE(pthread_cond_wait(&turn, &recursive), 0);
+	(pthread_mutex_unlock)(&recursive);
+	return unused;
+}
+
+/* glibc destroys its mutexes itself, and knows nothing of who waits for a condition variable of ours. */
+static void in_use_by_a_waiter(void)
+{
+	pthread_t other;
+
+	waiting = 0;
+	begin(&other, waits_with_it, NULL);
+	until(&waiting, 1);
+	(pthread_mutex_lock)(&recursive);
+	(pthread_mutex_unlock)(&recursive);
+	DUE(pthread_mutex_destroy(&recursive), EBUSY);
+	DUE(pthread_cond_signal(&turn), 0);
+	end(other);
+	DUE(pthread_mutex_destroy(&recursive), 0);
+}
+
 static void shared(void)
 {
 	pthread_condattr_t attributes;
@@ -271,6 +302,8 @@ int main(void)
 	time_limits();
 	cancellation();
 	destruction();
+	in_use_by_a_waiter();
 	shared();
-	return tell(0, 3);
+	/* Two threads lock and unlock; one destroys twice. */
+	return tell(2 * 2 + 2, 3);
 }
