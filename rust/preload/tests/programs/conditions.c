@@ -134,6 +134,11 @@ static void time_limits(void)
 	/* Each of them has the mutex again. */
 	DUE(pthread_mutex_trylock(&mutex), EBUSY);
 	pthread_mutex_unlock(&mutex);
+	/* Nobody owns it: nothing is released, and the thread owns it afterwards. */
+	limit = in_ms(CLOCK_REALTIME, 20);
+	DUE(pthread_cond_timedwait(&turn, &mutex, &limit), ETIMEDOUT);
+	DUE(pthread_mutex_trylock(&mutex), EBUSY);
+	DUE(pthread_mutex_unlock(&mutex), 0);
 
 	waiting = wakes = 0;
 	begin(&other, waits_its_turn, (void *)7L);
