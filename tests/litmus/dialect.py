@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 """A test of the table in the C that herd7 reads: the kernel's, or C11's."""
 
-from table import IF, ORDERS, STEP, lines_of, order_of
+from table import BARRIER, IF, ORDERS, STEP, lines_of, order_of
 
 LKMM = {
     "load_relaxed": "READ_ONCE(*{at})", "load_acquire": "smp_load_acquire({at})",
     "store_relaxed": "WRITE_ONCE(*{at}, {0})", "store_release": "smp_store_release({at}, {0})",
     # The kernel has no order that is both and no more. rust/linux/spin/word.rs has this one, which is a full barrier.
     "swap_acq_rel": "atomic_xchg({at}, {0})",
+    # Its RMWs without a suffix are full barriers, and it has no load that is more than an acquire.
+    "swap_seq_cst": "atomic_xchg({at}, {0})", "fetch_add_seq_cst": "atomic_fetch_add({0}, {at})",
+    "load_seq_cst": "READ_ONCE(*{at})", BARRIER: "smp_mb()",
     **{f"swap_{order}": f"atomic_xchg_{order}({{at}}, {{0}})" for order in ORDERS[:3]},
     **{f"fetch_add_{order}": f"atomic_fetch_add_{order}({{0}}, {{at}})" for order in ORDERS[:3]},
     **{f"cmpxchg_{order}": f"atomic_cmpxchg_{order}({{at}}, {{0}}, {{1}})" for order in ORDERS[:3]},
 }
 C11 = {
-    **{f"load_{order}": f"atomic_load_explicit({{at}}, memory_order_{order})" for order in ("relaxed", "acquire")},
+    **{f"load_{order}": f"atomic_load_explicit({{at}}, memory_order_{order})"
+       for order in ("relaxed", "acquire", "seq_cst")},
     **{f"store_{order}": f"atomic_store_explicit({{at}}, {{0}}, memory_order_{order})" for order in ("relaxed", "release")},
     **{f"swap_{order}": f"atomic_exchange_explicit({{at}}, {{0}}, memory_order_{order})" for order in ORDERS},
-    **{f"fetch_add_{order}": f"atomic_fetch_add_explicit({{at}}, {{0}}, memory_order_{order})" for order in ORDERS[:3]},
+    **{f"fetch_add_{order}": f"atomic_fetch_add_explicit({{at}}, {{0}}, memory_order_{order})"
+       for order in (*ORDERS[:3], "seq_cst")},
+    BARRIER: "atomic_thread_fence(memory_order_seq_cst)",
     **{f"cmpxchg_{order}": "atomic_compare_exchange_strong_explicit({at}, {old}, {1}, "
        f"memory_order_{order}, memory_order_relaxed)" for order in ORDERS[:3]},
 }
@@ -61,7 +67,8 @@ class Dialect:
                 lines.append(f"if ({branch['left']} {branch['how']} {branch['right']}) {{")
                 depth += 1
                 continue
-            places[step["at"]] = "int*" if step["op"] in PLAIN else "atomic_int*" if self.is_c11 else "atomic_t*"
+            if step["op"] != BARRIER:
+                places[step["at"]] = "int*" if step["op"] in PLAIN else "atomic_int*" if self.is_c11 else "atomic_t*"
             before = set(olds)
             to, text = self.step(step, olds)
             if to:

@@ -38,7 +38,7 @@ def controls(test, dialect):
 
 def main(out, names):
     out, expected = pathlib.Path(out), []
-    tests = [test for row in table.load() for test in row["test"]]
+    tests = [test for row in table.load() + table.load_parking() for test in row["test"]]
     known = [test["name"] for test in tests]
     for name in names:
         if name not in known and not name.startswith("control-"):

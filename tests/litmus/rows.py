@@ -74,7 +74,24 @@ def apart(some, others):
     return sorted(number for number in set(every) if every.count(number) != 2)
 
 
+def parking(source):
+    """What park.rs and its litmus tests do not agree in."""
+    rows = table.load_parking()
+    numbers = [int(number) for number in re.findall(r"^//! \| (\d+) \|", (source / "park.rs").read_text(), re.MULTILINE)]
+    if numbers != [row["number"] for row in rows]:
+        yield f"park.rs has the rows {numbers}, its tests others"
+    for row in rows:
+        if set(row) != {"number", "code", "test"}:
+            yield f"row {row['number']} of park.rs: its keys are {', '.join(sorted(row))}"
+        for site in row["code"]:
+            file, _, text = site.partition(" ")
+            times = " ".join((source / file).read_text().split()).count(text)
+            if times != 1:
+                yield f"row {row['number']} of park.rs: {file} has {times} times {text}"
+
+
 def problems(tree):
+    yield from parking(tree / "rust/user/src")
     locks = tree / "rust/locks"
     rows, (documents, spared), code = table.load(), documented(locks), list(sites(locks))
     yield from table.problems(rows)

@@ -18,6 +18,10 @@
 
 A line's role is what the row is about. Each role is weakened alone: release and acquire to relaxed, a swap to its other
 half, and rmw, an increment, to a load and a store.
+
+park/park.toml has the table of rust/user/src/park.rs in the same form. It has `code` in place of release and acquire:
+"FILE TEXT", where the text is in that file of rust/user/src once. Its roles have names of their own. There are steps of
+order seq_cst, which are weakened to release, or acquire, and `cpu.barrier()`, a full barrier, which is left out.
 """
 
 import pathlib
@@ -27,7 +31,8 @@ import tomllib
 ROW_KEYS = {"number", "release", "acquire", "test"}
 TEST_KEYS = {"name", "init", "threads", "bad", "good", "spare"}
 ROLES = ("release", "acquire", "rmw")
-ORDERS = ("relaxed", "acquire", "release", "acq_rel")
+ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
+BARRIER = "barrier"
 STEP = re.compile(r"(?P<pad> *)(?:@(?P<role>\w+) )?(?:(?P<to>r\d) = )?(?P<at>\w+)\.(?P<op>\w+)\((?P<args>[\w, +-]*)\)")
 IF = re.compile(r"(?P<pad> *)if (?P<left>r\d) (?P<how>==|!=) (?P<right>r\d|\d+):")
 SITE = re.compile(r"(\w+\.rs) (\w+) (\w+)\.(\w+)")
@@ -57,6 +62,10 @@ def weakened(line, role):
     if role == "rmw":
         word = f"{step['pad']}{step['at']}"
         return [f"{step['pad']}r9 = {step['at']}.load_relaxed()", f"{word}.store_release(r9 + 1)"]
+    if kind == BARRIER:
+        return []
+    if order == "seq_cst":
+        return [line.replace(f".{kind}_{order}(", f".{kind}_{'acquire' if kind == 'load' else 'release'}(")]
     left = {"release": "acquire", "acquire": "release"}[role] if order == "acq_rel" else "relaxed"
     return [line.replace(f".{kind}_{order}(", f".{kind}_{left}(")]
 
@@ -89,10 +98,9 @@ def variants(test, model):
     yield "", threads, bad, "forbidden"
     yield "-reached", threads, test["good"], "reached"
     roles = {step["role"] for step in steps_of(threads)}
-    for role in ROLES:
-        if role in roles:
-            needless = is_spare(test, role, model)
-            yield f"-without-{role}", changed(threads, weakened, [role]), bad, "forbidden" if needless else "allowed"
+    for role in sorted(roles - {None}):
+        needless = is_spare(test, role, model)
+        yield f"-without-{role}", changed(threads, weakened, [role]), bad, "forbidden" if needless else "allowed"
     if any(step["role"] and step["op"] == "swap_acq_rel" for step in steps_of(threads)):
         yield "-alone", changed(threads, halved, ROLES), bad, "forbidden"
 
@@ -119,6 +127,14 @@ def problems(rows):
                 yield f"{where}: its tests {role} by {', '.join(sorted(theirs))}, the code by {', '.join(sorted(ours))}"
 
 
-def load(folder=pathlib.Path(__file__).resolve().parent):
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def load(folder=HERE):
     rows = [row for file in folder.glob("*.toml") for row in tomllib.loads(file.read_text())["row"]]
     return sorted(rows, key=lambda row: row["number"])
+
+
+def load_parking(file=HERE / "park/park.toml"):
+    """The rows of park.rs."""
+    return tomllib.loads(file.read_text())["row"]

@@ -9,6 +9,8 @@ extern "C" fn at_load() {
     choice::ops();
     glibc::find_all();
     cond::probe();
+    // While there is one thread the kernel answers at once.
+    handover_user::register_barrier();
     fork::register(in_child);
     stats::begin();
 }

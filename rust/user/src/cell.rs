@@ -18,8 +18,8 @@ use crate::policy::Policy;
 ///
 /// # Cost
 ///
-/// The cost of an atomic. Where waiters sleep, each releasing operation is sequentially consistent and looks for sleepers.
-/// A store becomes a swap then.
+/// The cost of an atomic. Where waiters sleep, each releasing operation looks for sleepers. A RMW is sequentially
+/// consistent then. A store becomes a swap where there is no [`register_barrier`](crate::register_barrier).
 ///
 /// # Examples
 ///
@@ -48,7 +48,7 @@ impl<P> Cell<P> {
 }
 
 impl<P: Policy> Cell<P> {
-    /// The order of a releasing operation. Where the policy wakes, all four accesses of `park.rs` have one order.
+    /// The order of a releasing RMW. Where the policy wakes, row 1 of `park.rs` needs one order of all.
     #[inline(always)]
     fn release() -> Ordering {
         if P::wakes() {
@@ -83,16 +83,9 @@ impl<P: Policy> Word for Cell<P> {
         self.word.store(value, Relaxed);
     }
 
-    /// Where the policy wakes, a swap: a store could be overtaken by the look for sleepers.
     #[inline(always)]
     fn store_release(&self, value: u32) {
-        if P::wakes() {
-            let word = &raw const self.word;
-            self.word.swap(value, SeqCst);
-            P::wake(word, value);
-        } else {
-            self.word.store(value, Release);
-        }
+        P::store(&self.word, value);
     }
 
     #[inline(always)]

@@ -60,6 +60,11 @@ pub(crate) fn wait_until(word: &AtomicU32, value: u32, limit: Option<&libc::time
     rc == -1 && unsafe { *libc::__errno_location() } == libc::ETIMEDOUT
 }
 
+/// As `wait`, of all bits, at most for so long.
+pub(crate) fn wait_at_most(word: &AtomicU32, value: u32, time: Duration) {
+    wait_until(word, value, Some(&from_now(time)));
+}
+
 /// Wakes all that sleep at this address with one of the `bits`.
 pub(crate) fn wake(word: *const AtomicU32, bits: u32) {
     // SAFETY: The kernel reads nothing at the address, which need not be mapped.

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | [`Spin`] | looks again and again | nothing |
 //! | [`Yield`] | looks [`SPINS`] times, then gives up its CPU between two looks | nothing |
-//! | [`Park`] | looks [`SPINS`] times, then sleeps in the kernel until its turn comes | a full barrier and a load |
+//! | [`Park`] | looks [`SPINS`] times, then sleeps in the kernel until its turn comes | two loads, and a full barrier where there is no [`register_barrier`] |
 //! | [`Chosen`] | as [`choose`] said when the process began | a load more |
 //!
 //! A FIFO lock hands over to one thread and to no other. Where threads are more than CPUs, that thread may have no CPU
@@ -32,19 +32,27 @@
 
 #![cfg_attr(not(test), no_std)]
 
+#[cfg(feature = "park")]
+mod atomic;
+#[cfg(feature = "park")]
+mod barrier;
 mod cell;
 #[cfg(feature = "park")]
 mod futex;
+#[cfg(feature = "park")]
+mod membarrier;
 #[cfg(feature = "park")]
 mod park;
 mod policy;
 mod process;
 #[cfg(feature = "park")]
+mod shared;
+#[cfg(feature = "park")]
 mod waiters;
 
 pub use self::cell::Cell;
 #[cfg(feature = "park")]
-pub use self::policy::{choose, Chosen, Late, Park, Waiting, Yield};
+pub use self::policy::{choose, register_barrier, Chosen, Late, Park, Waiting, Yield};
 pub use self::policy::{Policy, Spin, SPINS};
 pub use self::process::{Home, Process};
 #[cfg(feature = "park")]

@@ -4,7 +4,10 @@
 
 use core::{
     hint,
-    sync::atomic::{AtomicU32, Ordering::Acquire},
+    sync::atomic::{
+        AtomicU32,
+        Ordering::{Acquire, Release},
+    },
 };
 
 use handover_locks::Awaited;
@@ -20,7 +23,10 @@ pub trait Policy: Sized + 'static {
     /// Waits until `word` is as `awaited`, and returns what it holds then, read with acquire.
     fn wait(word: &AtomicU32, awaited: Awaited) -> u32;
 
-    /// The word at this address holds `value` now. Wakes the threads that sleep until it does, or until it has changed. There
+    /// Stores with release. Wakes the threads that sleep until the word holds `value`, or until it has changed.
+    fn store(word: &AtomicU32, value: u32);
+
+    /// A RMW has left `value` in the word at this address. It was sequentially consistent where the policy wakes. Wakes the threads that sleep until it does, or until it has changed. There
     /// may be no word any more.
     fn wake(word: *const AtomicU32, value: u32);
 
@@ -60,6 +66,11 @@ impl Policy for Spin {
         }
     }
 
+    #[inline(always)]
+    fn store(word: &AtomicU32, value: u32) {
+        word.store(value, Release);
+    }
+
     fn wake(_: *const AtomicU32, _: u32) {}
 
     #[inline(always)]
@@ -69,7 +80,7 @@ impl Policy for Spin {
 }
 
 #[cfg(feature = "park")]
-pub use self::system::{choose, Chosen, Late, Park, Waiting, Yield};
+pub use self::system::{choose, register_barrier, Chosen, Late, Park, Waiting, Yield};
 
 #[cfg(feature = "park")]
 mod system {
@@ -77,14 +88,14 @@ mod system {
         error, fmt,
         sync::atomic::{
             AtomicU32, AtomicU8,
-            Ordering::{Acquire, Relaxed},
+            Ordering::{Acquire, Relaxed, Release},
         },
     };
 
     use handover_locks::Awaited;
 
     use super::{spin, Policy, Spin, SPINS};
-    use crate::{futex, park};
+    use crate::{barrier, futex, park};
 
     /// A waiter looks [`SPINS`] times, then gives up its CPU between two looks.
     #[derive(Debug)]
@@ -108,6 +119,11 @@ mod system {
                     return value;
                 }
             }
+        }
+
+        #[inline(always)]
+        fn store(word: &AtomicU32, value: u32) {
+            word.store(value, Release);
         }
 
         fn wake(_: *const AtomicU32, _: u32) {}
@@ -134,6 +150,11 @@ mod system {
         }
 
         #[inline(always)]
+        fn store(word: &AtomicU32, value: u32) {
+            park::store(word, value);
+        }
+
+        #[inline(always)]
         fn wake(word: *const AtomicU32, value: u32) {
             park::wake(word, value);
         }
@@ -142,6 +163,31 @@ mod system {
         fn pause() {
             futex::yield_now();
         }
+    }
+
+    /// Asks the kernel for barriers by which threads that go to sleep spare the others one at each store. Whether it grants
+    /// them, for the whole life of the process and of its children.
+    ///
+    /// The first release under [`Park`] asks otherwise. A process that has threads already waits some milliseconds then. So
+    /// a program calls this at its start, or not at all.
+    ///
+    /// # Cost
+    ///
+    /// A system call, once. Afterwards each thread that goes to sleep interrupts the CPUs on which the process runs, once. A
+    /// release that stores needs no full barrier then. A filter of system calls must let `membarrier` through.
+    ///
+    /// # Source
+    ///
+    /// Linux, membarrier(2): `MEMBARRIER_CMD_PRIVATE_EXPEDITED`, since Linux 4.14.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// // The kernel's first answer stays.
+    /// assert_eq!(handover_user::register_barrier(), handover_user::register_barrier());
+    /// ```
+    pub fn register_barrier() -> bool {
+        barrier::register()
     }
 
     /// What [`choose`] takes.
@@ -234,6 +280,15 @@ mod system {
                 Waiting::Park => Park::wait(word, awaited),
                 Waiting::Yield => Yield::wait(word, awaited),
                 Waiting::Spin => Spin::wait(word, awaited),
+            }
+        }
+
+        #[inline(always)]
+        fn store(word: &AtomicU32, value: u32) {
+            match Self::waiting() {
+                Waiting::Park => Park::store(word, value),
+                Waiting::Yield => Yield::store(word, value),
+                Waiting::Spin => Spin::store(word, value),
             }
         }
 

@@ -39,7 +39,7 @@ class Tla(Search):
 
 class Litmus(Search):
     title, names, folder = "litmus", ("litmus",), "tests/litmus"
-    also = ("rust/locks", "tests/mutants")
+    also = ("rust/locks", "rust/user/src", "tests/mutants")
 
 
 class Proof(Search):
