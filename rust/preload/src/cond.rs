@@ -86,10 +86,11 @@ impl Cond {
     }
 }
 
-/// Where glibc says 'process shared', and by which bits.
+/// Where glibc says 'process shared', and by which bits: none before anybody has looked.
 static SHARED: (AtomicUsize, AtomicU32) = (AtomicUsize::new(0), AtomicU32::new(0));
 
-/// Initialises two condition variables, one shared, and looks where they differ.
+/// Initialises two condition variables, one shared, and looks where they differ. All threads find the same.
+#[cold]
 pub(crate) fn probe() {
     let [alone, shared] = [libc::PTHREAD_PROCESS_PRIVATE, libc::PTHREAD_PROCESS_SHARED].map(words);
     let mut differ = (0..alone.len()).filter(|&index| alone[index] != shared[index]);
@@ -100,7 +101,8 @@ pub(crate) fn probe() {
     match (differ.next(), differ.next()) {
         (Some(word), None) if allowed.contains(&(word * 4)) => {
             SHARED.0.store(word * 4, Relaxed);
-            SHARED.1.store(alone[word] ^ shared[word], Relaxed);
+            // Release, pairs with the acquire in `ours`.
+            SHARED.1.store(alone[word] ^ shared[word], Release);
         }
         _ => said::end(format_args!(
             "this C library marks shared condition variables in an unknown place"
@@ -128,6 +130,11 @@ fn words(sharing: c_int) -> [u32; 12] {
 /// `cond` is a condition variable.
 #[inline]
 unsafe fn ours<'a>(cond: *mut pthread_cond_t) -> Option<&'a Cond> {
+    // Another library's constructor may call before this one's.
+    // Acquire, pairs with the release in `probe`.
+    if SHARED.1.load(Acquire) == 0 {
+        probe();
+    }
     // SAFETY: The word lies in it. All that is accessed is atomic.
     unsafe {
         let shared = &*cond.byte_add(SHARED.0.load(Relaxed)).cast::<AtomicU32>();

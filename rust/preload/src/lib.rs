@@ -15,16 +15,20 @@
 //! | `HANDOVER_LOCK` | the lock | `ticket`, `twa` (default), `one-word-twa`, `mcs`, `clh`, `ttas` |
 //! | `HANDOVER_WAIT` | how a thread waits | `park` (default), `yield`, `spin` |
 //! | `HANDOVER_STATS` | whether calls are counted, and told on exit | `0` (default), `1` |
+//! | `HANDOVER_PROFILE` | a file for a table of the mutexes that are used most | a path; none (default) |
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 mod choice;
+mod clock;
 pub mod cond;
 mod fork;
 mod glibc;
 pub mod mutex;
 mod nap;
 mod ops;
+mod profile;
 mod said;
 mod start;
 mod stats;
+mod symbol;

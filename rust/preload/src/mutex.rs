@@ -14,9 +14,11 @@ use libc::{
 
 use crate::{
     choice::ops,
+    clock::now_ns,
     glibc,
     nap::Naps,
     ops::Mutex,
+    profile,
     stats::{self, count, Call},
 };
 
@@ -56,7 +58,11 @@ pub(crate) unsafe fn acquire(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: The caller's.
     let acquired = match unsafe { find(mutex) } {
         Some(ours) => {
-            (ops().lock)(ours);
+            if stats::are_on() {
+                stats::lock_again(ours);
+            } else {
+                (ops().lock)(ours);
+            }
             0
         }
         // SAFETY: The caller's.
@@ -64,6 +70,39 @@ pub(crate) unsafe fn acquire(mutex: *mut pthread_mutex_t) -> c_int {
     };
     // SAFETY: The caller's. The word that is accessed lies in each mutex.
     unsafe { &*mutex.cast::<Mutex>() }.end_wait();
+    acquired
+}
+
+/// Releases; `EPERM` where nobody owns the mutex.
+#[inline(always)]
+fn hand_over(mutex: &Mutex) -> c_int {
+    if stats::are_on() {
+        profile::releases(mutex);
+    }
+    if (ops().unlock)(mutex) {
+        0
+    } else {
+        EPERM
+    }
+}
+
+/// When a call came, where a profile asks for it.
+#[inline(always)]
+fn now() -> u64 {
+    if profile::is_on() {
+        now_ns()
+    } else {
+        0
+    }
+}
+
+/// Acquires if the mutex is free, by a call that came at `came`.
+#[inline(always)]
+fn try_lock(mutex: &Mutex, came: u64) -> bool {
+    let acquired = (ops().try_lock)(mutex);
+    if acquired && profile::is_on() {
+        profile::acquired(mutex, Some(came), false);
+    }
     acquired
 }
 
@@ -81,7 +120,7 @@ pub(crate) unsafe fn release(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: The caller's.
     let released = match unsafe { find(mutex) } {
         Some(ours) => {
-            (ops().unlock)(ours);
+            hand_over(ours);
             0
         }
         // SAFETY: The caller's.
@@ -159,7 +198,7 @@ pub unsafe extern "C-unwind" fn pthread_mutex_trylock(mutex: *mut pthread_mutex_
         return unsafe { glibc::mutex_trylock(mutex) };
     };
     count(Call::TryLock);
-    if (ops().try_lock)(ours) {
+    if try_lock(ours, now()) {
         0
     } else {
         EBUSY
@@ -179,11 +218,7 @@ pub unsafe extern "C-unwind" fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t
         return unsafe { glibc::mutex_unlock(mutex) };
     };
     count(Call::Unlock);
-    if (ops().unlock)(ours) {
-        0
-    } else {
-        EPERM
-    }
+    hand_over(ours)
 }
 
 /// As [`pthread_mutex_clocklock`], by the real-time clock.
@@ -233,8 +268,9 @@ fn try_until(mutex: &Mutex, clock: clockid_t, limit: &timespec) -> c_int {
         return EINVAL;
     }
     let mut naps = Naps::new();
+    let came = now();
     loop {
-        if (ops().try_lock)(mutex) {
+        if try_lock(mutex, came) {
             return 0;
         }
         // Asked only of who would wait.

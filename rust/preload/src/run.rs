@@ -39,6 +39,9 @@ struct Arguments {
     /// Counts the calls, and tells them on exit
     #[arg(long)]
     stats: bool,
+    /// Takes times, and writes a table of the mutexes that are used most to this file on exit
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
     /// The library; the default lies beside this program
     #[arg(long)]
     library: Option<PathBuf>,
@@ -106,6 +109,7 @@ fn run(arguments: &Arguments) -> Result<Never, Refused> {
     let library = library(arguments.library.as_deref())?;
     let program = find(&arguments.program)?;
     look(&program)?;
+    let profile = arguments.profile.as_deref().map(writable).transpose()?;
     let mut command = Command::new(&program);
     command
         .arg0(&arguments.program)
@@ -118,6 +122,10 @@ fn run(arguments: &Arguments) -> Result<Never, Refused> {
     } else {
         command.env_remove("HANDOVER_STATS");
     }
+    match profile {
+        Some(file) => command.env("HANDOVER_PROFILE", file),
+        None => command.env_remove("HANDOVER_PROFILE"),
+    };
     Err(Refused::Unreadable(program, command.exec()))
 }
 
@@ -156,6 +164,13 @@ fn library(named: Option<&Path>) -> Result<PathBuf, Refused> {
         return Err(Refused::Path(place));
     }
     Ok(place)
+}
+
+/// The file's absolute path. It is there from now on, empty, or it cannot be written.
+fn writable(file: &Path) -> Result<PathBuf, Refused> {
+    let unwritable = |error| Refused::Unreadable(file.to_owned(), error);
+    fs::File::create(file).map_err(unwritable)?;
+    fs::canonicalize(file).map_err(unwritable)
 }
 
 /// The program's path, as a shell finds it.

@@ -4,12 +4,14 @@
 
 use core::{
     fmt::Write,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering::Relaxed},
 };
 
 use crate::{
     choice::{self, ops},
+    clock::now_ns,
     ops::Mutex,
+    profile,
     said::{end, Line},
 };
 
@@ -55,12 +57,22 @@ static ALL: [Shard; SHARDS] = [const {
     }
 }; SHARDS];
 
-static ON: AtomicBool = AtomicBool::new(false);
+/// Whether calls are counted: for the statistics, or beside a profile. At first nobody has asked: another library's constructor
+/// may call before this one's.
+static ON: AtomicU8 = AtomicU8::new(NOT_ASKED);
 
-/// Whether calls are counted.
+/// What `ON` holds.
+const OFF: u8 = 0;
+const YES: u8 = 1;
+const NOT_ASKED: u8 = 2;
+
+/// Whether they are told on exit.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
+/// Whether calls are counted, or may be.
 #[inline(always)]
 pub(crate) fn are_on() -> bool {
-    ON.load(Relaxed)
+    ON.load(Relaxed) != OFF
 }
 
 fn shard() -> &'static Shard {
@@ -79,6 +91,12 @@ pub(crate) fn count(call: Call) {
 
 #[cold]
 fn add(call: Call) {
+    if ON.load(Relaxed) == NOT_ASKED {
+        begin();
+        if !are_on() {
+            return;
+        }
+    }
     shard().counts[call as usize].fetch_add(1, Relaxed);
 }
 
@@ -86,26 +104,29 @@ fn add(call: Call) {
 #[cold]
 pub(crate) fn lock(mutex: &Mutex) {
     add(Call::Lock);
-    if !(ops().is_locked)(mutex) {
+    let is_contended = (ops().is_locked)(mutex);
+    if is_contended {
+        add(Call::Contended);
+    } else if !profile::is_on() {
         return (ops().lock)(mutex);
     }
-    add(Call::Contended);
-    let begin = now_ns();
+    let came = now_ns();
     (ops().lock)(mutex);
-    shard().longest_wait_ns.fetch_max(now_ns() - begin, Relaxed);
+    if is_contended {
+        shard().longest_wait_ns.fetch_max(now_ns() - came, Relaxed);
+    }
+    profile::acquired(mutex, Some(came), is_contended);
 }
 
-fn now_ns() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: The clock is always there.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+/// Acquires again after a condition variable's wait: no call of the program.
+#[cold]
+pub(crate) fn lock_again(mutex: &Mutex) {
+    let is_contended = (ops().is_locked)(mutex);
+    (ops().lock)(mutex);
+    profile::acquired(mutex, None, is_contended);
 }
 
-/// Whether the environment asks for it.
+/// Asks the environment. A second time nothing changes.
 pub(crate) fn begin() {
     let on = match choice::variable(c"HANDOVER_STATS").map(|said| said.to_bytes()) {
         None | Some(b"0") => false,
@@ -115,11 +136,16 @@ pub(crate) fn begin() {
             said.escape_ascii()
         )),
     };
-    ON.store(on, Relaxed);
+    TOLD.store(on, Relaxed);
+    let counted = profile::begin() || on;
+    ON.store(if counted { YES } else { OFF }, Relaxed);
 }
 
 /// A child begins at 0.
 pub(crate) fn forget() {
+    profile::stop();
+    let counted = TOLD.load(Relaxed);
+    ON.store(if counted { YES } else { OFF }, Relaxed);
     for shard in &ALL {
         for count in &shard.counts {
             count.store(0, Relaxed);
@@ -130,7 +156,8 @@ pub(crate) fn forget() {
 
 /// Tells on exit. Not of a process that ends by `_exit` or by a signal.
 extern "C" fn tell() {
-    if !are_on() {
+    profile::tell();
+    if !TOLD.load(Relaxed) {
         return;
     }
     let names = choice::names();

@@ -6,7 +6,7 @@ mod programs_of;
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
-use programs_of::{compiled, handover, text};
+use programs_of::{compiled, handover, library, text};
 
 const LOCKS: [&str; 6] = ["ticket", "twa", "one-word-twa", "mcs", "clh", "ttas"];
 
@@ -22,7 +22,10 @@ fn numbers(line: &str) -> BTreeMap<String, u64> {
 
 /// Runs the program under each lock; what it prints is what the statistics say.
 fn under_every_lock(program: &str, waits: &[&str]) {
-    let program = &compiled(program, "locks", &[]);
+    compiled_under_every_lock(&compiled(program, "locks", &[]), waits);
+}
+
+fn compiled_under_every_lock(program: &Path, waits: &[&str]) {
     for lock in LOCKS {
         for wait in waits {
             let how = format!("{lock}, {wait}");
@@ -67,6 +70,59 @@ fn threads_enter_in_the_order_in_which_they_came() {
     under_every_lock("order", &["park", "yield", "spin"]);
 }
 
+#[test]
+fn mutexes_at_their_worst_moments() {
+    under_every_lock("faults", &["park", "yield"]);
+}
+
+/// A library that the program needs is initialised first.
+#[test]
+fn constructors_that_run_before_the_librarys() {
+    let library = compiled(
+        "early",
+        "library.so",
+        &[
+            "-DLIBRARY",
+            "-shared",
+            "-fPIC",
+            "-Wl,-soname,early-library.so",
+        ],
+    );
+    let path = format!("-Wl,-rpath,{}", env!("CARGO_TARGET_TMPDIR"));
+    let program = compiled(
+        "early",
+        "program",
+        &[library.to_str().expect("a path"), &path],
+    );
+    compiled_under_every_lock(&program, &["park"]);
+}
+
+/// The control. Two seconds are some hundred times what the program takes otherwise.
+#[test]
+fn mutexes_replaced_without_condition_variables_hang() {
+    let naive = compiled("naive", "control.so", &["-shared", "-fPIC"]);
+    let program = compiled("turns", "control", &[]);
+    let under = |preloaded: &Path, lock: &str, limit_s: &str| {
+        Command::new("timeout")
+            .arg(limit_s)
+            .arg(&program)
+            .env("LD_PRELOAD", preloaded)
+            .env("LIBRARY", library())
+            .env("HANDOVER_LOCK", lock)
+            .output()
+            .expect("timeout is there")
+            .status
+    };
+    for lock in LOCKS {
+        let ended = under(&library(), lock, "60");
+        assert!(ended.success(), "{lock}: {ended}");
+    }
+    for lock in ["ticket", "twa", "one-word-twa"] {
+        let ended = under(&naive, lock, "2");
+        assert_eq!(ended.code(), Some(124), "{lock}: {ended}");
+    }
+}
+
 /// A program in Python: its own locks are semaphores, and the interpreter's is a mutex with a condition variable.
 #[test]
 fn python() {
@@ -86,7 +142,15 @@ fn python() {
 /// The programs' checks are right for glibc's own functions as well.
 #[test]
 fn programs_end_well_without_the_library() {
-    for program in ["mutexes", "conditions", "forks", "threads", "order"] {
+    for program in [
+        "mutexes",
+        "conditions",
+        "forks",
+        "threads",
+        "order",
+        "faults",
+        "turns",
+    ] {
         let ended = Command::new(compiled(program, "glibc", &[]))
             .output()
             .expect("it runs");

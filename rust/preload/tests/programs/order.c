@@ -57,9 +57,9 @@ int main(void)
 {
 	const char *lock = getenv("HANDOVER_LOCK"), *wait = getenv("HANDOVER_WAIT");
 	pthread_t threads[THREADS];
-	long used;
+	long from, used;
 
-	alarm(30);
+	alarm(60);
 	/* The lock's words after five uses: a ticket lock counts them. */
 	for (int i = 0; i < 5; i++) {
 		pthread_mutex_lock(&mutex);
@@ -86,9 +86,14 @@ int main(void)
 		begin(&threads[i], enters, (void *)i);
 		until_it_waits(threads[i]);
 	}
-	used = cpu_ms();
+	from = cpu_ms();
 	usleep(200000);
-	used = cpu_ms() - used;
+	used = cpu_ms() - from;
+	/* Who does not park computes, but a busy machine may give it no CPU for a while. */
+	for (int i = 0; wait && strcmp(wait, "park") && used <= 40 && i < 100; i++) {
+		usleep(200000);
+		used = cpu_ms() - from;
+	}
 	DUE(entered, 0);
 	pthread_mutex_unlock(&mutex);
 	for (int i = 0; i < THREADS; i++)
@@ -97,7 +102,7 @@ int main(void)
 	if (lock && strcmp(lock, "ttas"))
 		for (int i = 0; i < THREADS; i++)
 			DUE(order[i], i);
-	/* 12 threads wait for 200 ms on as many CPUs as there are. */
+	/* 12 threads wait for 200 ms or more on as many CPUs as there are. */
 	if (!wait || !strcmp(wait, "park"))
 		DUE(used < 40, 1);
 	else

@@ -38,6 +38,11 @@ pub(crate) fn library() -> PathBuf {
 }
 
 pub(crate) fn handover(program: &Path, options: &[&str]) -> Output {
+    handover_with(program, &[], options)
+}
+
+/// With arguments of the program.
+pub(crate) fn handover_with(program: &Path, arguments: &[&str], options: &[&str]) -> Output {
     Command::new("timeout")
         .args(["-k", "5", "120", env!("CARGO_BIN_EXE_handover-run")])
         .arg("--library")
@@ -45,6 +50,7 @@ pub(crate) fn handover(program: &Path, options: &[&str]) -> Output {
         .args(options)
         .arg("--")
         .arg(program)
+        .args(arguments)
         .output()
         .expect("timeout is there")
 }
