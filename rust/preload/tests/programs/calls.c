@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -38,9 +39,9 @@ static void called(enum call call)
 /* Condition variables that processes share. */
 enum { SHARED = 16 };
 
-static pthread_cond_t *_Atomic shared[SHARED];
+static atomic_uintptr_t shared[SHARED];
 
-static void *find(_Atomic(void *) *found, const char *name)
+static void *find(void **found, const char *name)
 {
 	void *next = *found;
 
@@ -50,7 +51,7 @@ static void *find(_Atomic(void *) *found, const char *name)
 }
 
 /* The function of the next library that has one of this name. */
-#define NEXT(name) ({ static _Atomic(void *) found; (__typeof__(&(name)))find(&found, #name); })
+#define NEXT(name) ({ static void *found; (__typeof__(&(name)))find(&found, #name); })
 
 static void mutex(pthread_mutex_t *at, enum call call)
 {
@@ -62,7 +63,7 @@ static void mutex(pthread_mutex_t *at, enum call call)
 static void cond(pthread_cond_t *at, enum call call)
 {
 	for (int i = 0; i < SHARED; i++)
-		if (shared[i] == at)
+		if (shared[i] == (uintptr_t)at)
 			call = LEFT_COND;
 	called(call);
 }
@@ -114,11 +115,11 @@ int pthread_cond_init(pthread_cond_t *at, const pthread_condattr_t *attributes)
 	if (attributes)
 		pthread_condattr_getpshared(attributes, &sharing);
 	for (int i = 0; sharing == PTHREAD_PROCESS_SHARED; i++) {
-		pthread_cond_t *none = NULL;
+		uintptr_t none = 0;
 
 		if (i == SHARED)
 			abort();
-		if (atomic_compare_exchange_strong(&shared[i], &none, at))
+		if (atomic_compare_exchange_strong(&shared[i], &none, (uintptr_t)at))
 			break;
 	}
 	return NEXT(pthread_cond_init)(at, attributes);
@@ -127,9 +128,9 @@ int pthread_cond_init(pthread_cond_t *at, const pthread_condattr_t *attributes)
 int pthread_cond_destroy(pthread_cond_t *at)
 {
 	for (int i = 0; i < SHARED; i++)
-		if (shared[i] == at) {
+		if (shared[i] == (uintptr_t)at) {
 			called(LEFT_COND);
-			shared[i] = NULL;
+			shared[i] = 0;
 		}
 	return NEXT(pthread_cond_destroy)(at);
 }
