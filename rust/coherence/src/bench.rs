@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! What the CPUs do: the paper's benchmarks.
+//! A run of a benchmark on the simulated machine, and what it gave.
 
 use std::{
     cell::{Cell, RefCell},
     rc::Rc,
 };
 
-use handover_locks::{Make, RawLock};
+use handover_locks::{Make, RawLock, WAIT_ARRAY_SLOTS};
 use hdrhistogram::Histogram;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::{
-    engine::{Call, Clock, Counts, Engine, Stopped},
+    engine::{Call, Clock, Counts, Engine, Stopped, Traffic},
     machine::{ps, Costs, Time, Topology},
+    workload::{Turns, Workload},
     world::{Sim, SimWord},
 };
 
-/// A run: threads that acquire one lock in turns with work of their own.
+/// A run: threads that share one lock, or in the invalidation diameter one word.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The machine.
@@ -27,14 +28,49 @@ pub struct Settings {
     pub costs: Costs,
     /// Threads, a CPU each.
     pub threads: u32,
-    /// How long a section is, in nanoseconds.
-    pub section: f64,
-    /// The longest time between two sections of a thread, in nanoseconds. The times are drawn from 0 on.
-    pub between: f64,
+    /// What they do.
+    pub workload: Workload,
+    /// The slots of the waiting array: a power of two, 4096 at most.
+    pub slots: u32,
     /// How long the run is in virtual time, in nanoseconds.
     pub time: f64,
     /// The seed of all that is drawn.
     pub seed: u64,
+}
+
+impl Settings {
+    /// A run of 0.1 ms on the paper's machine, with the default costs, the paper's array and this seed.
+    pub fn new(workload: Workload, threads: u32, seed: u64) -> Self {
+        Self {
+            topology: Topology::PAPER,
+            costs: Costs::default(),
+            threads,
+            workload,
+            slots: WAIT_ARRAY_SLOTS,
+            time: 100_000.0,
+            seed,
+        }
+    }
+
+    /// What is wrong with it, if something is.
+    pub(crate) fn check(&self, has_lock: bool) -> Result<(), Fault> {
+        let &Self {
+            topology,
+            threads,
+            slots,
+            ..
+        } = self;
+        if threads == 0 || threads > topology.cpus() {
+            return Err(Fault::TooMany { threads, topology });
+        }
+        if !slots.is_power_of_two() || slots > WAIT_ARRAY_SLOTS {
+            return Err(Fault::Slots(slots));
+        }
+        if self.workload.has_lock() != has_lock {
+            return Err(Fault::NoLock(self.workload.name()));
+        }
+        Ok(())
+    }
 }
 
 /// The lock's own words, the waiting array, and the nodes: what is counted apart.
@@ -51,8 +87,10 @@ pub enum Part {
 /// What a run gave.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Acquisitions of each thread.
+    /// Acquisitions of each thread; in the invalidation diameter the writes of the one that writes.
     pub acquisitions: Vec<u64>,
+    /// What the benchmark counts, of all threads: a round may have several acquisitions.
+    pub rounds: u64,
     /// The virtual time, in nanoseconds.
     pub time: f64,
     /// From the call of `unlock` until the next owner is in, where somebody waited, in picoseconds.
@@ -61,6 +99,9 @@ pub struct Outcome {
     pub counts: [Counts; 3],
     /// The acquisitions of which a thread was in `lock` when the owner released.
     pub contended: u64,
+    /// What went over the wires during their hand-overs: from the call of `unlock` until the next owner was in. What
+    /// other threads caused meanwhile is in it.
+    pub during: Traffic,
     /// Events that were handled.
     pub events: u64,
 }
@@ -71,9 +112,9 @@ impl Outcome {
         self.acquisitions.iter().sum()
     }
 
-    /// Millions of acquisitions a second.
+    /// Millions of rounds a second.
     pub fn millions_a_second(&self) -> f64 {
-        self.sum() as f64 / self.time * 1000.0
+        self.rounds as f64 / self.time * 1000.0
     }
 
     /// Jain's index of the threads' acquisitions: 1 where all have the same.
@@ -91,13 +132,19 @@ impl Outcome {
         }
     }
 
-    /// Copies that were invalidated, of each acquisition.
-    pub fn invalidations(&self) -> f64 {
-        self.counts
-            .iter()
-            .map(|counts| counts.invalidations)
-            .sum::<u64>() as f64
-            / self.sum() as f64
+    /// A count of all parts together.
+    pub fn all(&self, count: impl Fn(&Counts) -> u64) -> u64 {
+        self.counts.iter().map(count).sum()
+    }
+
+    /// A number of each acquisition, or 0 without any.
+    pub fn of_each(&self, count: u64) -> f64 {
+        count as f64 / self.sum().max(1) as f64
+    }
+
+    /// A number of each hand-over to a thread that waited.
+    pub fn of_each_handover(&self, count: u64) -> Option<f64> {
+        (self.contended > 0).then(|| count as f64 / self.contended as f64)
     }
 }
 
@@ -140,6 +187,12 @@ pub enum Fault {
         /// The machine.
         topology: Topology,
     },
+    /// An array that is none.
+    #[error("{0} slots: a power of two is due, 4096 at most")]
+    Slots(u32),
+    /// A benchmark with a lock that has none, or the other way round.
+    #[error("{0}: the invalidation diameter runs without a lock, and nothing else does")]
+    NoLock(&'static str),
 }
 
 #[derive(Default)]
@@ -148,17 +201,19 @@ struct Shared {
     ticket: Cell<Option<u32>>,
     fault: RefCell<Option<Fault>>,
     /// When the last owner called `unlock`, while somebody was in `lock`.
-    released: Cell<Option<Time>>,
+    released: Cell<Option<(Time, Traffic)>>,
+    during: Cell<Traffic>,
     waiting: Cell<u32>,
     contended: Cell<u64>,
     acquisitions: RefCell<Vec<u64>>,
+    rounds: Cell<u64>,
     handovers: RefCell<Option<Histogram<u64>>>,
 }
 
 #[repr(C, align(4096))]
 struct Home<L>(L);
 
-/// MutexBench (section 4.1): each thread acquires, works, releases, works.
+/// A benchmark with a lock: each thread acquires, works, releases, works.
 ///
 /// # Errors
 ///
@@ -167,18 +222,10 @@ struct Home<L>(L);
 /// # Examples
 ///
 /// ```
-/// use coherence::{run, Costs, Settings, SimWord, Topology};
+/// use coherence::{run, Settings, SimWord, Workload};
 /// use handover_locks::Ticket;
 ///
-/// let settings = Settings {
-///     topology: Topology::PAPER,
-///     costs: Costs::default(),
-///     threads: 4,
-///     section: 12.0,
-///     between: 540.0,
-///     time: 50_000.0,
-///     seed: 1,
-/// };
+/// let settings = Settings::new(Workload::MutexBench, 4, 1);
 /// let outcome = run::<Ticket<SimWord>>(&settings).unwrap();
 /// assert_eq!(outcome.acquisitions.len(), 4);
 /// assert!(outcome.millions_a_second() > 1.0);
@@ -198,17 +245,16 @@ pub fn run_with<L: RawLock<Sim> + 'static>(
     settings: &Settings,
     make: impl FnOnce(u32) -> L,
 ) -> Result<Outcome, Fault> {
+    settings.check(true)?;
     let &Settings {
         topology, threads, ..
     } = settings;
-    if threads == 0 || threads > topology.cpus() {
-        return Err(Fault::TooMany { threads, topology });
-    }
     let mut draw = Pcg64Mcg::seed_from_u64(settings.seed);
     let mut engine = Engine::new(topology, settings.costs.clone(), draw.random(), 3);
     // The lock is anywhere, at the beginning of a line.
     let sim = Rc::new(Sim::new(
         topology.cpus(),
+        settings.slots,
         draw.random::<u32>() & !63,
         ps(settings.costs.pause),
     ));
@@ -222,12 +268,10 @@ pub fn run_with<L: RawLock<Sim> + 'static>(
     for cpu in 0..threads {
         let (lock, sim, shared, clock) =
             (lock.clone(), sim.clone(), shared.clone(), engine.clock());
-        let mut draw = Pcg64Mcg::seed_from_u64(draw.random());
-        let (section, between) = (ps(settings.section), ps(settings.between));
-        engine.run_on_next(draw.random_range(0..=between), move || {
-            thread(&lock.0, &sim, &shared, &clock, cpu, || {
-                (section, draw.random_range(0..=between))
-            });
+        let draw = Pcg64Mcg::seed_from_u64(draw.random());
+        let mut turns = Turns::new(settings.workload, &settings.costs, draw);
+        engine.run_on_next(turns.begin(), move || {
+            thread(&lock.0, &sim, &shared, &clock, cpu, turns);
         });
     }
     engine.run(end)?;
@@ -243,25 +287,26 @@ pub fn run_with<L: RawLock<Sim> + 'static>(
     drop(engine);
     Ok(Outcome {
         acquisitions: shared.acquisitions.take(),
+        rounds: shared.rounds.get(),
         time: settings.time,
         handovers: shared.handovers.take().expect("it was made"),
         counts,
         contended: shared.contended.get(),
+        during: shared.during.get(),
         events,
     })
 }
 
-/// One thread, for ever.
+/// One thread, for as long as it has turns.
 fn thread<L: RawLock<Sim>>(
     lock: &L,
     sim: &Sim,
     shared: &Shared,
     clock: &Clock,
     cpu: u32,
-    mut work: impl FnMut() -> (Time, Time),
+    turns: Turns,
 ) {
-    loop {
-        let (section, between) = work();
+    for turn in turns {
         shared.waiting.set(shared.waiting.get() + 1);
         let token = lock.lock(sim);
         shared.waiting.set(shared.waiting.get() - 1);
@@ -285,7 +330,9 @@ fn thread<L: RawLock<Sim>>(
                 }
             }
         }
-        if let Some(released) = shared.released.take() {
+        if let Some((released, before)) = shared.released.take() {
+            let during = clock.traffic().since(before);
+            shared.during.set(shared.during.get().and(during));
             shared.contended.set(shared.contended.get() + 1);
             if let Some(handovers) = &mut *shared.handovers.borrow_mut() {
                 handovers
@@ -293,13 +340,18 @@ fn thread<L: RawLock<Sim>>(
                     .expect("it grows with what it records");
             }
         }
-        clock.call(Call::Work(section));
+        clock.call(Call::Work(turn.section));
         shared.acquisitions.borrow_mut()[cpu as usize] += 1;
+        if turn.ends_round {
+            shared.rounds.set(shared.rounds.get() + 1);
+        }
         shared.owner.set(None);
         shared
             .released
-            .set((shared.waiting.get() > 0).then(|| clock.now()));
+            .set((shared.waiting.get() > 0).then(|| (clock.now(), clock.traffic())));
+        clock.releases(true);
         lock.unlock(sim, token);
-        clock.call(Call::Work(between));
+        clock.releases(false);
+        clock.call(Call::Work(turn.between));
     }
 }

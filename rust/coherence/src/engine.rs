@@ -88,11 +88,20 @@ struct Waiter {
     sleeps: bool,
 }
 
+/// A store in the buffer.
+#[derive(Clone, Copy, Debug)]
+struct Stored {
+    place: Place,
+    value: u32,
+    /// Whether `unlock` made it.
+    is_release: bool,
+}
+
 struct Processor {
     /// None while it runs.
     coroutine: Option<Coroutine<u32, Call, ()>>,
     pending: Option<Call>,
-    stores: VecDeque<(Place, u32)>,
+    stores: VecDeque<Stored>,
     drains: bool,
     /// A locked access that waits for the buffer.
     is_fenced: bool,
@@ -108,8 +117,42 @@ pub struct Counts {
     pub invalidations: u64,
     /// Writes.
     pub writes: u64,
+    /// Copies that the writes of `unlock` invalidated.
+    pub released: u64,
     /// Looks of waiters after the first.
     pub looks_again: u64,
+    /// Compare-and-exchanges that found another value.
+    pub failed: u64,
+}
+
+/// What went over the wires, of the whole memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Copies that writes invalidated.
+    pub invalidations: u64,
+    /// Looks of waiters after the first.
+    pub looks_again: u64,
+    /// Requests that another socket served.
+    pub far: u64,
+}
+
+impl Traffic {
+    /// What came after `before`.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            invalidations: self.invalidations - before.invalidations,
+            looks_again: self.looks_again - before.looks_again,
+            far: self.far - before.far,
+        }
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            invalidations: self.invalidations + other.invalidations,
+            looks_again: self.looks_again + other.looks_again,
+            far: self.far + other.far,
+        }
+    }
 }
 
 /// A part of the simulated memory: it lies where the real one does.
@@ -133,6 +176,10 @@ pub(crate) struct Clock {
     cpu: Cell<u32>,
     yielder: Cell<*const Yielder<u32, Call>>,
     regions: RefCell<Vec<Region>>,
+    /// So far.
+    traffic: Cell<Traffic>,
+    /// The CPUs that are in `unlock`.
+    releases: RefCell<Vec<bool>>,
 }
 
 thread_local! {
@@ -156,6 +203,20 @@ impl Clock {
     /// The CPU that runs.
     pub(crate) fn cpu(&self) -> u32 {
         self.cpu.get()
+    }
+
+    /// What went over the wires so far.
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.traffic.get()
+    }
+
+    /// From here on the CPU that runs is in `unlock`, or no longer.
+    pub(crate) fn releases(&self, is_release: bool) {
+        self.releases.borrow_mut()[self.cpu() as usize] = is_release;
+    }
+
+    fn is_release(&self, cpu: u32) -> bool {
+        self.releases.borrow()[cpu as usize]
     }
 
     /// The word at this address.
@@ -229,6 +290,8 @@ impl Engine {
                 cpu: Cell::new(0),
                 yielder: Cell::new(ptr::null()),
                 regions: RefCell::new(Vec::new()),
+                traffic: Cell::new(Traffic::default()),
+                releases: RefCell::new(Vec::new()),
             }),
             rng: Pcg64Mcg::seed_from_u64(seed),
             events: BinaryHeap::new(),
@@ -290,6 +353,7 @@ impl Engine {
             waiter: None,
         });
         self.yielders.push(here);
+        self.clock.releases.borrow_mut().push(false);
         self.at(begin, Event::Go { cpu, value: 0 });
     }
 
@@ -388,8 +452,13 @@ impl Engine {
         match call {
             Call::Work(time) => self.after(time, Event::Go { cpu, value: 0 }),
             Call::Store(place, value) => {
+                let is_release = self.clock.is_release(cpu);
                 let processor = &mut self.processors[cpu as usize];
-                processor.stores.push_back((place, value));
+                processor.stores.push_back(Stored {
+                    place,
+                    value,
+                    is_release,
+                });
                 if !processor.drains {
                     processor.drains = true;
                     self.after(0, Event::Drain { cpu });
@@ -428,8 +497,8 @@ impl Engine {
             .stores
             .iter()
             .rev()
-            .find(|(stored, _)| *stored == place)
-            .map(|&(_, value)| value);
+            .find(|stored| stored.place == place)
+            .map(|stored| stored.value);
         if let (Kind::Read, Some(value)) = (kind, own) {
             self.answer(cpu, value, ps(self.costs.hit));
             return;
@@ -443,7 +512,7 @@ impl Engine {
                 self.lines[place.line as usize]
                     .line
                     .hit(self.topology, &self.costs, cpu, kind);
-            self.count(place.line, served, kind);
+            self.count(place.line, served, kind, self.clock.is_release(cpu));
             self.serve(cpu, served);
         } else {
             self.request(
@@ -491,7 +560,12 @@ impl Engine {
         };
         queue.is_busy = true;
         self.after(served.blocked, Event::Free { line });
-        self.count(line, served, kind);
+        let is_release = if request.is_drain {
+            self.first_store(cpu).is_release
+        } else {
+            self.clock.is_release(cpu)
+        };
+        self.count(line, served, kind, is_release);
         if request.is_drain {
             self.apply_store(cpu, served);
         } else {
@@ -499,11 +573,19 @@ impl Engine {
         }
     }
 
-    fn count(&mut self, line: u32, served: Served, kind: Kind) {
+    fn count(&mut self, line: u32, served: Served, kind: Kind, is_release: bool) {
         let counts = &mut self.counts[self.lines[line as usize].region];
         counts.invalidations += u64::from(served.invalidated);
+        if is_release {
+            counts.released += u64::from(served.invalidated);
+        }
         counts.writes += u64::from(kind.writes());
         counts.transfers[served.from as usize] += 1;
+        self.clock.traffic.set(self.clock.traffic().and(Traffic {
+            invalidations: u64::from(served.invalidated),
+            looks_again: 0,
+            far: u64::from(served.from == Distance::Far),
+        }));
     }
 
     /// The CPU's own access takes effect.
@@ -515,6 +597,9 @@ impl Engine {
             Call::Add(place, value) => (place, Some(self.word(place).wrapping_add(value))),
             Call::Exchange(place, old, new) => {
                 let now = *self.word(place);
+                if now != old {
+                    self.counts[self.lines[place.line as usize].region].failed += 1;
+                }
                 (place, Some(if now == old { new } else { now }))
             }
             Call::Store(..) | Call::Work(_) => unreachable!("no access that is served"),
@@ -566,15 +651,18 @@ impl Engine {
         let waiter = self.processors[cpu as usize].waiter.expect("a waiter");
         let region = self.lines[waiter.place.line as usize].region;
         self.counts[region].looks_again += 1;
+        self.clock.traffic.set(self.clock.traffic().and(Traffic {
+            looks_again: 1,
+            ..Traffic::default()
+        }));
         self.come(cpu);
     }
 
     /// The first store of the buffer comes to its line.
     fn drain(&mut self, cpu: u32) {
-        let &(place, _) = self.processors[cpu as usize]
-            .stores
-            .front()
-            .expect("a store");
+        let Stored {
+            place, is_release, ..
+        } = self.first_store(cpu);
         let core = self.topology.core(cpu);
         if self.lines[place.line as usize].line.is_hit(core, true) {
             let served = self.lines[place.line as usize].line.hit(
@@ -583,7 +671,7 @@ impl Engine {
                 cpu,
                 Kind::Write,
             );
-            self.count(place.line, served, Kind::Write);
+            self.count(place.line, served, Kind::Write, is_release);
             self.apply_store(cpu, served);
         } else {
             self.request(
@@ -596,11 +684,15 @@ impl Engine {
         }
     }
 
-    fn apply_store(&mut self, cpu: u32, served: Served) {
-        let &(place, value) = self.processors[cpu as usize]
+    fn first_store(&self, cpu: u32) -> Stored {
+        *self.processors[cpu as usize]
             .stores
             .front()
-            .expect("a store");
+            .expect("a store")
+    }
+
+    fn apply_store(&mut self, cpu: u32, served: Served) {
+        let Stored { place, value, .. } = self.first_store(cpu);
         *self.word(place) = value;
         self.tell(place.line, cpu, served);
         self.after(served.latency, Event::Drained { cpu });

@@ -6,17 +6,26 @@
 //! fast a machine is. It says how a lock's time grows with the CPUs that want it, if accesses cost what [`Costs`] says.
 
 mod bench;
+mod diameter;
 mod engine;
 mod line;
 mod locks;
 mod machine;
+pub mod paper;
+pub mod plan;
+mod row;
 mod sweep;
+pub mod tables;
+mod workload;
 mod world;
 
 pub use self::bench::{run, run_with, Fault, Outcome, Part, Settings};
-pub use self::engine::{Counts, Stopped};
+pub use self::diameter::diameter;
+pub use self::engine::{Counts, Stopped, Traffic};
 pub use self::line::Distance;
-pub use self::locks::{lock, Lock, LOCKS};
+pub use self::locks::{lock, Lock, LOCKS, NO_LOCK};
 pub use self::machine::{Cost, Costs, NoTopology, Source, Time, Topology};
+pub use self::row::{row, COLUMNS};
 pub use self::sweep::draws;
+pub use self::workload::{Times, Workload};
 pub use self::world::{Sim, SimWord};

@@ -121,7 +121,7 @@ const CORE_TO_CORE: Source = Source::Read(
 
 macro_rules! costs {
     ($($name:ident: $default:literal, $least:literal to $most:literal, $source:expr, $about:literal;)*) => {
-        /// What accesses cost, in nanoseconds, and two shares.
+        /// What accesses and the benchmarks' work cost, in nanoseconds, and a share.
         ///
         /// A file of costs is JSON. It names those that differ from the default:
         ///
@@ -195,6 +195,11 @@ costs! {
     read_service: 5.0, 2.5 to 10.0, Source::Free, "How long a read of a line that nobody owns keeps others from it.";
     transfer_share: 0.5, 0.25 to 1.0, Source::Free, "The share of a transfer or an invalidation during which the line serves nobody else.";
     pause: 8.0, 4.0 to 16.0, Source::Free, "The longest time from an invalidation to a waiter's next look: PAUSE.";
+    mersenne_step: 3.0, 1.5 to 6.0, Source::Free, "A step of `std::mt19937`, of which MutexBench's work is.";
+    torture_step: 2.0, 1.0 to 4.0, Source::Free, "A step of the kernel's `torture_random()`, of which LockTorture's work is.";
+    delay_loop: 1.0, 0.5 to 2.0, Source::Free, "An iteration of the delay loop of libslock's stress_latency.";
+    throw_section: 100.0, 25.0 to 400.0, Source::Free, "A walk over the loaded modules during a throw, under the lock.";
+    throw_gap: 50.0, 12.5 to 200.0, Source::Free, "What a throw does between two of its walks.";
 }
 
 /// Picoseconds.

@@ -2,10 +2,23 @@
 
 //! handover-sim: locks on a simulated machine, as CSV.
 
-use std::{error::Error, fmt::Display, fs, io, path::PathBuf, process::ExitCode};
+use std::{
+    collections::BTreeMap,
+    error::Error,
+    fmt::Display,
+    fs, io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::Parser;
-use coherence::{draws, lock, Costs, Counts, Lock, Outcome, Part, Settings, Topology, LOCKS};
+use coherence::{
+    draws, lock,
+    paper::{self, Rates},
+    plan::{rows, Plan},
+    tables::{Table, TABLES},
+    Costs, Lock, Topology, Workload, COLUMNS, LOCKS, NO_LOCK,
+};
 
 /// Runs locks on a simulated machine and prints a line of CSV for each run. A thread acquires the lock, works, releases,
 /// works, and so on. Times are virtual.
@@ -13,14 +26,21 @@ use coherence::{draws, lock, Costs, Counts, Lock, Outcome, Part, Settings, Topol
 #[command(name = "handover-sim")]
 struct Arguments {
     /// Locks, by comma; `--lock list` prints them
-    #[arg(long, default_value = "ticket,twa", value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',')]
     lock: Vec<String>,
+    /// The benchmark: diameter, which has no lock, mutexbench, throw, stress_latency, locktorture, or plain. The
+    /// sections of plain are those of --section and --between [default: mutexbench]
+    #[arg(long, value_parser = workload)]
+    workload: Option<Workload>,
     /// Numbers of threads, by comma; each has a CPU of its own
     #[arg(long, default_value = "1,2,4,8,18,36,72", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     threads: Vec<u32>,
     /// Sockets x cores of a socket x CPUs of a core
     #[arg(long, default_value_t = Topology::PAPER)]
     topology: Topology,
+    /// Slots of the waiting array, by comma; each a power of two, 4096 at most
+    #[arg(long, default_value = "4096", value_delimiter = ',')]
+    slots: Vec<u32>,
     /// A file in JSON with the costs that differ from the default
     #[arg(long)]
     costs: Option<PathBuf>,
@@ -30,15 +50,34 @@ struct Arguments {
     /// The seed of all that is drawn
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The section, in nanoseconds
+    /// The section of a plain workload, in nanoseconds
     #[arg(long, default_value_t = 12.0, value_parser = nanoseconds)]
     section: f64,
-    /// The longest time between two sections of a thread, in nanoseconds
+    /// The longest time between two sections of a thread in a plain workload, in nanoseconds
     #[arg(long, default_value_t = 540.0, value_parser = nanoseconds)]
     between: f64,
     /// The virtual time of a run, in nanoseconds
     #[arg(long, default_value_t = 400_000.0, value_parser = nanoseconds)]
     time: f64,
+    /// Prints nothing, and writes the tables of `make figures-twa` into this folder, with the verdicts on the paper
+    #[arg(long, exclusive = true)]
+    tables: Option<PathBuf>,
+    /// Prints the verdicts on the paper by the tables of this folder
+    #[arg(long, exclusive = true)]
+    paper: Option<PathBuf>,
+}
+
+fn workload(said: &str) -> Result<Workload, String> {
+    match said {
+        "plain" => Ok(Workload::Plain {
+            section: 0.0,
+            between: 0.0,
+        }),
+        name => Workload::named(name).ok_or_else(|| {
+            let names = Workload::PAPER.map(Workload::name).join(", ");
+            format!("allowed: {names}, plain")
+        }),
+    }
 }
 
 fn nanoseconds(said: &str) -> Result<f64, String> {
@@ -65,7 +104,12 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    match simulate(&arguments) {
+    let done = match (&arguments.tables, &arguments.paper) {
+        (Some(folder), _) => write_tables(folder),
+        (_, Some(folder)) => print_verdicts(folder),
+        _ => simulate(&arguments),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("handover-sim: {error}");
@@ -86,106 +130,109 @@ fn machines(arguments: &Arguments) -> Result<Vec<Costs>, Box<dyn Error>> {
     ])
 }
 
-const COLUMNS: [&str; 20] = [
-    "lock",
-    "threads",
-    "machine",
-    "topology",
-    "seed",
-    "section_ns",
-    "between_ns",
-    "time_ns",
-    "acquisitions",
-    "millions_per_s",
-    "handover_p50_ns",
-    "handover_p99_ns",
-    "jain",
-    "invalidations",
-    "lock_invalidations",
-    "slot_invalidations",
-    "node_invalidations",
-    "looks_again",
-    "far_transfers",
-    "events",
-];
-
-fn row(
-    lock: &Lock,
-    machine: usize,
-    settings: &Settings,
-    outcome: &Outcome,
-) -> [String; COLUMNS.len()] {
-    let each = |count: u64| format!("{:.3}", count as f64 / outcome.sum().max(1) as f64);
-    let ns = |quantile| {
-        format!(
-            "{:.1}",
-            outcome.handovers.value_at_quantile(quantile) as f64 / 1000.0
-        )
-    };
-    let part = |part: Part| each(outcome.counts[part as usize].invalidations);
-    let all = |of: fn(&Counts) -> u64| each(outcome.counts.iter().map(of).sum());
-    [
-        lock.name.to_owned(),
-        settings.threads.to_string(),
-        machine.to_string(),
-        settings.topology.to_string(),
-        settings.seed.to_string(),
-        settings.section.to_string(),
-        settings.between.to_string(),
-        settings.time.to_string(),
-        outcome.sum().to_string(),
-        format!("{:.3}", outcome.millions_a_second()),
-        ns(0.5),
-        ns(0.99),
-        format!("{:.4}", outcome.jain()),
-        all(|counts| counts.invalidations),
-        part(Part::Lock),
-        part(Part::Slots),
-        part(Part::Nodes),
-        all(|counts| counts.looks_again),
-        all(Counts::far),
-        outcome.events.to_string(),
-    ]
-}
-
 fn simulate(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let machines = machines(arguments)?;
-    let locks: Vec<&Lock> = arguments
-        .lock
-        .iter()
+    let workload = match arguments.workload {
+        Some(Workload::Plain { .. }) => Workload::Plain {
+            section: arguments.section,
+            between: arguments.between,
+        },
+        Some(other) => other,
+        None => Workload::MutexBench,
+    };
+    let usual: &[&str] = if workload.has_lock() {
+        &["ticket", "twa"]
+    } else {
+        &[NO_LOCK.name]
+    };
+    let names: Vec<&str> = if arguments.lock.is_empty() {
+        usual.to_vec()
+    } else {
+        arguments.lock.iter().map(String::as_str).collect()
+    };
+    let locks: Vec<&Lock> = names
+        .into_iter()
         .map(|name| {
             lock(name).ok_or_else(|| format!("no lock is called {name}; --lock list prints them"))
         })
         .collect::<Result<_, _>>()?;
+    let plan = Plan {
+        workload,
+        topology: arguments.topology,
+        locks,
+        threads: arguments.threads.clone(),
+        slots: arguments.slots.clone(),
+        machines: machines(arguments)?,
+        time: arguments.time,
+        seed: arguments.seed,
+    };
     // Before anything is printed.
-    let topology = arguments.topology;
-    if let Some(threads) = arguments
-        .threads
-        .iter()
-        .find(|&&threads| threads > topology.cpus())
-    {
-        return Err(format!("{threads} threads: {topology} has {} CPUs", topology.cpus()).into());
-    }
+    plan.check()?;
     let mut to = csv::Writer::from_writer(io::stdout());
     to.write_record(COLUMNS)?;
-    for lock in locks {
-        for &threads in &arguments.threads {
-            for (machine, costs) in machines.iter().enumerate() {
-                let settings = Settings {
-                    topology,
-                    costs: costs.clone(),
-                    threads,
-                    section: arguments.section,
-                    between: arguments.between,
-                    time: arguments.time,
-                    seed: arguments.seed,
-                };
-                let outcome = (lock.run)(&settings)
-                    .map_err(|fault| format!("{} with {threads} threads: {fault}", lock.name))?;
-                to.write_record(row(lock, machine, &settings, &outcome))?;
+    rows(&plan.runs(), |row| {
+        to.write_record(row)?;
+        to.flush()?;
+        Ok(())
+    })
+}
+
+/// Runs all tables, and writes each as soon as it is whole. Says how far it is.
+fn write_tables(folder: &Path) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for (number, table) in TABLES.iter().enumerate() {
+        let runs = table.plan().runs();
+        let (mut to, mut done) = (csv::Writer::from_writer(Vec::new()), 0);
+        to.write_record(COLUMNS)?;
+        rows::<Box<dyn Error>>(&runs, |row| {
+            to.write_record(row)?;
+            done += 1;
+            if done % 24 == 0 || done == runs.len() {
+                let (of, file) = (TABLES.len(), table.file);
+                eprintln!(
+                    "table {} of {of}, {file}: {done} of {} runs",
+                    number + 1,
+                    runs.len()
+                );
             }
-            to.flush()?;
-        }
+            Ok(())
+        })?;
+        write(folder, table.file, to)?;
     }
+    write(folder, paper::FILE, verdicts(folder)?)
+}
+
+fn write(folder: &Path, file: &str, table: csv::Writer<Vec<u8>>) -> Result<(), Box<dyn Error>> {
+    let path = folder.join(file);
+    let text = table.into_inner().map_err(|error| error.to_string())?;
+    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()).into())
+}
+
+/// The verdicts by the tables of a folder, as CSV.
+fn verdicts(folder: &Path) -> Result<csv::Writer<Vec<u8>>, Box<dyn Error>> {
+    let mut tables: BTreeMap<String, Rates> = BTreeMap::new();
+    for Table { file, .. } in TABLES {
+        let path = folder.join(file);
+        let named = |error: &dyn Display| format!("{}: {error}", path.display());
+        // Those with several arrays have several runs of a lock.
+        if !paper::reads(file) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).map_err(|error| named(&error))?;
+        let rates = paper::rates(&text).map_err(|error| named(&error))?;
+        tables.insert((*file).to_owned(), rates);
+    }
+    let mut to = csv::Writer::from_writer(Vec::new());
+    to.write_record(paper::VERDICT_COLUMNS)?;
+    for row in paper::verdicts(&tables)? {
+        to.write_record(row)?;
+    }
+    Ok(to)
+}
+
+fn print_verdicts(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let text = verdicts(folder)?
+        .into_inner()
+        .map_err(|error| error.to_string())?;
+    print!("{}", String::from_utf8(text)?);
     Ok(())
 }

@@ -93,6 +93,8 @@ struct Slots([SimWord; WAIT_ARRAY_SLOTS as usize]);
 /// The waiting array and the nodes of the machine.
 pub struct Sim {
     slots: Box<Slots>,
+    /// The index's bits that choose a slot.
+    slot_mask: u32,
     nodes: Vec<Node<SimWord>>,
     /// The nodes that a CPU has left. They are its own, so it is not simulated that they are kept.
     free: RefCell<Vec<Vec<u32>>>,
@@ -101,9 +103,10 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// The world of a machine of so many CPUs. `key` stands for the lock's address.
-    pub(crate) fn new(cpus: u32, key: u32, pause: crate::Time) -> Self {
+    /// The world of a machine of so many CPUs, with so many slots, a power of two. `key` stands for the lock's address.
+    pub(crate) fn new(cpus: u32, slots: u32, key: u32, pause: crate::Time) -> Self {
         Self {
+            slot_mask: slots - 1,
             slots: Box::new(Slots(
                 [const { SimWord::new(0) }; WAIT_ARRAY_SLOTS as usize],
             )),
@@ -130,7 +133,7 @@ impl World for Sim {
     type Word = SimWord;
 
     fn slot(&self, index: u32) -> &SimWord {
-        &self.slots.0[index as usize]
+        &self.slots.0[(index & self.slot_mask) as usize]
     }
 
     fn key<L>(&self, _: &L) -> u32 {

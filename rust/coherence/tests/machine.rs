@@ -2,18 +2,21 @@
 
 //! The simulator against what is known without it.
 
-use coherence::{lock, Costs, Fault, Outcome, Part, Settings, Source, Topology, LOCKS};
+use coherence::{lock, Costs, Fault, Outcome, Part, Settings, Source, Workload, LOCKS};
+
+const SECTION: f64 = 12.0;
+const PLAIN: Workload = Workload::Plain {
+    section: SECTION,
+    between: 540.0,
+};
+/// The lock is always wanted.
+const SATURATED: Workload = Workload::Plain {
+    section: SECTION,
+    between: 0.0,
+};
 
 fn settings(threads: u32, seed: u64) -> Settings {
-    Settings {
-        topology: Topology::PAPER,
-        costs: Costs::default(),
-        threads,
-        section: 12.0,
-        between: 540.0,
-        time: 100_000.0,
-        seed,
-    }
+    Settings::new(PLAIN, threads, seed)
 }
 
 fn outcome(name: &str, settings: &Settings) -> Outcome {
@@ -63,7 +66,7 @@ fn a_fifo_lock_gives_each_thread_as_many_turns() {
     {
         for threads in [4, 36, 72] {
             let saturated = Settings {
-                between: 0.0,
+                workload: SATURATED,
                 ..settings(threads, 5)
             };
             let jain = outcome(lock.name, &saturated).jain();
@@ -71,7 +74,7 @@ fn a_fifo_lock_gives_each_thread_as_many_turns() {
         }
     }
     let saturated = Settings {
-        between: 0.0,
+        workload: SATURATED,
         ..settings(72, 5)
     };
     let jain = outcome("ttas", &saturated).jain();
@@ -108,7 +111,7 @@ fn an_uncontended_pair_costs_the_sum_of_its_accesses() {
     ];
     for (name, pair) in cases {
         let alone = Settings {
-            between: 0.0,
+            workload: SATURATED,
             // TWA comes to all 4096 slots, whose 256 lines are in no cache at first.
             time: 2_000_000.0,
             ..settings(1, 3)
@@ -120,7 +123,7 @@ fn an_uncontended_pair_costs_the_sum_of_its_accesses() {
             0.0
         };
         let each = (alone.time - cold) / outcome.sum() as f64;
-        let due = pair + alone.section;
+        let due = pair + SECTION;
         assert!(
             (each / due - 1.0).abs() < 0.01,
             "{name}: {each:.2} ns a pair, {due:.2} due"
@@ -142,12 +145,11 @@ fn hand_overs_and_sections_fill_the_time() {
     ] {
         for threads in [4, 20, 37, 72] {
             let saturated = Settings {
-                between: 0.0,
+                workload: SATURATED,
                 ..settings(threads, 11)
             };
             let outcome = outcome(name, &saturated);
-            let filled =
-                outcome.sum() as f64 * (saturated.section + outcome.handovers.mean() / 1000.0);
+            let filled = outcome.sum() as f64 * (SECTION + outcome.handovers.mean() / 1000.0);
             let share = filled / saturated.time;
             assert!(
                 (0.97..1.03).contains(&share),
@@ -189,7 +191,7 @@ fn a_free_machine_is_faster_and_a_dear_one_slower() {
 fn a_release_of_the_ticket_lock_reaches_all_waiters() {
     for threads in [8, 16, 32] {
         let saturated = Settings {
-            between: 0.0,
+            workload: SATURATED,
             ..settings(threads, 4)
         };
         let [ticket, twa] = ["ticket_apart", "twa_apart"]

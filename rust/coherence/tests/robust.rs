@@ -2,20 +2,19 @@
 
 //! What holds on every machine of the sweep, and is claimed for that reason.
 
-use coherence::{draws, lock, Costs, Outcome, Part, Settings, Topology};
+use coherence::{draws, lock, Costs, Outcome, Part, Settings, Workload};
 
 /// The median of three seeds, by throughput.
 fn median(name: &str, costs: &Costs, threads: u32) -> Outcome {
     let mut outcomes: Vec<Outcome> = (0..3)
         .map(|seed| {
-            let settings = Settings {
-                topology: Topology::PAPER,
-                costs: costs.clone(),
-                threads,
+            let plain = Workload::Plain {
                 section: 12.0,
                 between: 540.0,
-                time: 100_000.0,
-                seed,
+            };
+            let settings = Settings {
+                costs: costs.clone(),
+                ..Settings::new(plain, threads, seed)
             };
             (lock(name).expect("a lock of the list").run)(&settings)
                 .unwrap_or_else(|fault| panic!("{name}: {fault}"))
