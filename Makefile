@@ -2,7 +2,7 @@
 # The front door. Each goal is a script of the same name in scripts/, with four exceptions: run-kernel and bench-kernel
 # are run and bench, module is build-module, and distclean is clean --all.
 .DEFAULT_GOAL := help
-goals := run-kernel run-alock sim-alock bench-kernel bench-rlock module check test mutants mutate test-deep study figures figures-twa clean distclean
+goals := run-kernel run-alock sim-alock bench-kernel bench-rlock bench-user module check test mutants mutate test-deep study figures figures-twa clean distclean
 .PHONY: help run bench $(goals)
 
 # The groups of this list are the lines that begin with '##'.
@@ -20,6 +20,8 @@ bench-kernel: ## an uncontended pair, and 1, 2, 4 writers, on two kernels; also 
 	@scripts/bench
 bench-rlock: ## an increment by rlock and by others, and a cancellation
 	@scripts/bench-rlock
+bench-user: ## programs under glibc's mutex and under each lock, with parking threads: CPUS=, SECS= (10 min)
+	@scripts/bench-user
 
 ## Use it
 module: ## handover.ko against a kernel build tree with Rust, 7.2 or 7.3: KDIR=...
@@ -34,7 +36,7 @@ mutants: ## plants the bugs of a part, which its checks must find: PART=locks, N
 	@scripts/mutants $(if $(NAME),$(if $(PART),$(PART)/$(NAME),$(NAME)),$(PART))
 mutate: ## changes a part's code in every way cargo-mutants knows, which its tests must find: PART=... (hours)
 	@scripts/mutate "$(PART)"
-test-deep: ## what test has no time for: PART=models, kernel, alock or host; without PART all (an hour)
+test-deep: ## what test has no time for: PART=models, kernel, alock, host or user; without PART all (an hour)
 	@scripts/test-deep $(PART)
 study: ## counts what TWA does with its waiting array, by threshold and slots; no times (60 s)
 	@scripts/study

@@ -4,8 +4,10 @@
 verdict for each program and lock: the program's result, and the calls that three counted. The three are the program itself,
 the library that stands before ours, and our statistics.
 
-With LONG, each program runs for so many seconds under each lock and way to wait."""
+With LONG, each program runs again and again for so many seconds, under each lock and way to wait. Programs whose threads park
+run four at a time, so that threads are more than CPUs. Half of the combinations are this root's."""
 
+import concurrent.futures
 import os
 import pathlib
 import shutil
@@ -85,7 +87,7 @@ def counts_itself(name, *words):
 
 def cpp(runs):
     """In C++: it counts itself, and the library before ours counts as well."""
-    said, stats = runs(runs.program("std"), *(("100",) if runs.wait == "spin" else ()))
+    said, stats = runs(runs.program("std"), *(("50",) if runs.wait == "spin" else ()))
     for call, number in numbers(said).items():
         due(call, stats[call], number)
     due("left_mutexes", stats["left_mutexes"], 6)
@@ -151,6 +153,16 @@ def rocksdb(runs):
     return f"{stats['locks']} locks"
 
 
+def bench(name):
+    """A program of make bench-user, which fails if a section was lost. Each of its operations is a lock."""
+    def tried(runs):
+        said, stats = runs(runs.program(name), THREADS, 1, counted=False)
+        due("locks", stats["locks"], numbers(said)["ops"])
+        due("unlocks", stats["unlocks"], stats["locks"])
+        return f"{stats['locks']} locks"
+    return tried
+
+
 OF_C = {name: counts_itself(name) for name in ("mutexes", "conditions", "forks", "threads", "order")}
 REAL = {"C++": cpp, "Python": python, "SQLite": sqlite, "LevelDB": leveldb, "RocksDB": rocksdb}
 
@@ -158,7 +170,8 @@ REAL = {"C++": cpp, "Python": python, "SQLite": sqlite, "LevelDB": leveldb, "Roc
 def verdict(root, name, tried, runs):
     """Whether it is as is due. What was seen stands in a remark."""
     try:
-        print(f"# programs: {root}: {name}: {tried(runs)}\nok programs: {root}: {name}", flush=True)
+        seen = tried(runs)
+        print(f"# programs: {root}: {name}: {seen}\nok programs: {root}: {name}", flush=True)
         return 0
     except Wrong as why:
         print(f"not ok programs: {root}: {name}: {' '.join(str(why).split())}", flush=True)
@@ -175,9 +188,37 @@ def once(folder, root):
     return failed
 
 
+# What the spinning of more threads than CPUs leaves time for.
+STRESSED = REAL | {"conditions of C": OF_C["conditions"], "MutexBench": bench("mutexbench"), "stress_latency": bench("stress_latency")}
+
+
+def again(folder, lock, wait, tried, seconds):
+    """Runs until the time is over; how often."""
+    runs, times, begin = Runs(folder, lock, wait), 0, time.monotonic()
+    while time.monotonic() - begin < seconds:
+        tried(runs)
+        times += 1
+    shutil.rmtree(runs.place)
+    return f"{times} times in {time.monotonic() - begin:.0f} s"
+
+
+def stress(folder, root, seconds):
+    """Each combination of lock and way to wait in one of the roots, each program in each."""
+    failed = 0
+    for number, (wait, lock) in enumerate((wait, lock) for wait in WAITS for lock in LOCKS):
+        if (number % len(LOCKS) + number // len(LOCKS)) % 2 != (root == "debian-13"):
+            continue
+        with concurrent.futures.ThreadPoolExecutor(4 if wait == "park" else 1) as pool:
+            def one(name, lock=lock, wait=wait):
+                return verdict(root, f"{name}, {lock}, {wait}, {seconds} s",
+                               lambda _: again(folder, lock, wait, STRESSED[name], seconds), None)
+            failed |= max(pool.map(one, STRESSED))
+    return failed
+
+
 def main():
     folder, root = sys.argv[1], os.environ["ROOT"]
-    return once(folder, root)
+    return stress(folder, root, int(sys.argv[2])) if len(sys.argv) > 2 else once(folder, root)
 
 
 if __name__ == "__main__":
