@@ -2,7 +2,7 @@
 # The front door. Each goal is a script of the same name in scripts/, with four exceptions: run-kernel and bench-kernel
 # are run and bench, module is build-module, and distclean is clean --all.
 .DEFAULT_GOAL := help
-goals := run-kernel run-alock sim-alock bench-kernel bench-rlock bench-user module check test mutants mutate test-deep study figures figures-twa clean distclean
+goals := run-kernel run-alock sim-alock bench-kernel bench-rlock bench-user install module check test mutants mutate test-deep study figures figures-twa clean distclean
 .PHONY: help run bench $(goals)
 
 # The groups of this list are the lines that begin with '##'.
@@ -24,6 +24,8 @@ bench-user: ## programs under glibc's mutex and under each lock, with parking th
 	@scripts/bench-user
 
 ## Use it
+install: ## handover.h and libhandover-locks.a for C and C++: PREFIX=/usr/local, DESTDIR=, CARGO=cargo
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" CARGO="$(CARGO)" scripts/install
 module: ## handover.ko against a kernel build tree with Rust, 7.2 or 7.3: KDIR=...
 	@scripts/build-module "$(KDIR)"
 

@@ -37,7 +37,7 @@ listed_locks() {
 locks() { listed_locks | awk -v kind="${1:-}" 'kind == "" || $2 == kind || (kind == "lock" && $2 != "control") { print $1 }'; }
 
 # The crates of which the host's tests are made; and those that need the RDMA toolbox.
-host_crates=(rust/locks rust/measure rust/user rust/preload rust/coherence rust/rlock rust/rlock-bench rust/alock rust/alock-sim rust/figures)
+host_crates=(rust/locks rust/measure rust/user rust/preload rust/c rust/coherence rust/rlock rust/rlock-bench rust/alock rust/alock-sim rust/figures)
 rdma_crates=(rust/alock-bench rust/nic)
 host_packages=(--workspace --exclude handover-alock-bench --exclude handover-nic)
 rdma_packages=(-p handover-nic -p handover-alock-bench -p handover-alock --features "handover-alock/verbs,handover-alock/baselines")
