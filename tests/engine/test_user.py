@@ -80,24 +80,45 @@ class Table(unittest.TestCase):
         lines = self.run_it()
         at = lines.index("### leveldb")
         self.assertEqual(lines[at + 1:at + 7], [
-            "Locks taken an operation, of a run with statistics: ticket 6.0, mcs 6.0, ttas 6.0.", "",
+            "Locks an operation, with statistics on: ticket 6.0, mcs 6.0, ttas 6.0.", "",
             "| threads | glibc, op/s | ticket | mcs | ttas |", "|---|---|---|---|---|",
             "| 1 | 10 | 0.800 (0.700 to 0.900) | 1.100 (1.000 to 1.200) | 1.000 (1.000 to 2.000) |",
             "| 4 | 200 | 0.300 (0.200 to 0.600) | 0.200 (0.110 to 0.900) | 0.900 (0.500 to 4.000) |"])
-        self.assertIn("Locks taken an operation, of a run with statistics: ticket 7.0, mcs 7.0, ttas 7.0.", lines)
+        self.assertIn("Locks an operation, with statistics on: ticket 7.0, mcs 7.0, ttas 7.0.", lines)
 
     def test_the_bound(self):
         self.write()
-        self.assertEqual(self.run_it()[-1], "leveldb, 4 threads: the slowest FIFO lock is mcs, with 0.200 of glibc's rate, below 0.25; "
-                                            "ttas, which is not FIFO, has 0.900")
+        self.assertEqual(self.run_it()[-1], "leveldb, 4 threads: the slowest FIFO lock is mcs, with 0.200 of glibc's rate, below 0.25. "
+                                            "The control, ttas, has 0.900.")
         with unittest.mock.patch.dict(RATES, {("leveldb", 4): {**RATES["leveldb", 4], "mcs": (25, 75, 50)}}):
             self.write()
-            self.assertIn("is mcs, with 0.250 of glibc's rate, at least 0.25", self.run_it()[-1])
+            self.assertIn("is mcs, with 0.250 of glibc's rate, at least 0.25.", self.run_it()[-1])
+
+    def test_the_bound_is_not_on_the_control(self):
+        with unittest.mock.patch.dict(RATES, {("leveldb", 4): {**RATES["leveldb", 4], "ttas": (1, 3, 2)}}):
+            self.write()
+            self.assertIn("is mcs, with 0.200 of glibc's rate, below 0.25. The control, ttas, has 0.010.", self.run_it()[-1])
 
     def test_rounds_that_differ(self):
         self.write(leave_out=[("leveldb", "mcs", 1)])
         with self.assertRaisesRegex(SystemExit, "leveldb, 4 threads: mcs has other rounds than glibc"):
             self.run_it()
+
+
+class Page(unittest.TestCase):
+    """The committed page has the tables of the data beside it."""
+
+    def test_the_tables_as_printed(self):
+        report = runpy.run_path(str(TOP / "scripts/report/user-table"))
+        data = TOP / "docs/results/data"
+        found = report["figures"](report["read"](data / "user-raw.csv"))
+        page = (TOP / "docs/results/user.md").read_text()
+        self.assertIn("\n".join(report["tables"](found, report["read"](data / "user-locks.csv"))), page)
+        self.assertIn(report["bound"](found), page)
+        self.assertEqual([{key: str(value) for key, value in row.items()} for row in found], report["read"](data / "user.csv"))
+        # Each lock takes locks of ours in each program, and each has as many rounds as any.
+        self.assertEqual(len({row["runs"] for row in found}), 1)
+        self.assertEqual(len(found), 5 * 4 * 7)
 
 
 # A program that plays all: it prints as each does, and notes how it was called.
