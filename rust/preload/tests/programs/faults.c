@@ -181,7 +181,7 @@ static void fork_without_the_owner(void)
 
 int main(void)
 {
-	alarm(60);
+	alarm(30);
 	wrap();
 	last_user();
 	cancellation();
