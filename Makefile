@@ -44,7 +44,7 @@ study: ## counts what TWA does with its waiting array, by threshold and slots; n
 	@scripts/study
 figures: ## draws the results' figures again, from their tables
 	@scripts/figures
-figures-twa: ## runs the locks on 1 to 72 simulated CPUs, and draws the figures (2 min)
+figures-twa: ## the TWA paper's benchmarks on simulated CPUs: tables, verdicts and figures (5 min)
 	@scripts/figures-twa
 
 ## Clean

@@ -7,7 +7,7 @@ use std::{
     rc::Rc,
 };
 
-use handover_locks::{Make, RawLock, WAIT_ARRAY_SLOTS};
+use handover_locks::{Make, RawLock, Word, World, WAIT_ARRAY_SLOTS};
 use hdrhistogram::Histogram;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -32,7 +32,10 @@ pub struct Settings {
     pub workload: Workload,
     /// The slots of the waiting array: a power of two, 4096 at most.
     pub slots: u32,
-    /// How long the run is in virtual time, in nanoseconds.
+    /// How long nothing is counted, in nanoseconds. Above 0, each line of the array begins in the cache of a CPU, as
+    /// after a long run.
+    pub warm_up: f64,
+    /// How long the run is in virtual time after that, in nanoseconds.
     pub time: f64,
     /// The seed of all that is drawn.
     pub seed: u64,
@@ -47,6 +50,7 @@ impl Settings {
             threads,
             workload,
             slots: WAIT_ARRAY_SLOTS,
+            warm_up: 0.0,
             time: 100_000.0,
             seed,
         }
@@ -210,6 +214,29 @@ struct Shared {
     handovers: RefCell<Option<Histogram<u64>>>,
 }
 
+impl Shared {
+    /// Forgets what was counted. What the threads are about is no count.
+    fn forget(&self, threads: u32) {
+        *self.acquisitions.borrow_mut() = vec![0; threads as usize];
+        *self.handovers.borrow_mut() = Some(Histogram::new(3).expect("three digits"));
+        self.rounds.set(0);
+        self.contended.set(0);
+        self.during.set(Traffic::default());
+    }
+}
+
+/// The words of a line.
+const WORDS: u32 = 16;
+
+/// A slot of each line that is in this CPU's cache when the run begins.
+fn lines_of(settings: &Settings, cpu: u32) -> impl Iterator<Item = u32> + use<> {
+    let lines = settings.slots.div_ceil(WORDS);
+    let warm = if settings.warm_up > 0.0 { lines } else { 0 };
+    (cpu..warm)
+        .step_by(settings.threads as usize)
+        .map(|line| line * WORDS)
+}
+
 #[repr(C, align(4096))]
 struct Home<L>(L);
 
@@ -262,19 +289,28 @@ pub fn run_with<L: RawLock<Sim> + 'static>(
     engine.map(&*lock, Part::Lock as usize);
     sim.map(&mut engine, Part::Slots as usize, Part::Nodes as usize);
     let shared = Rc::new(Shared::default());
-    *shared.acquisitions.borrow_mut() = vec![0; threads as usize];
-    *shared.handovers.borrow_mut() = Some(Histogram::new(3).expect("three digits"));
-    let end = ps(settings.time);
+    shared.forget(threads);
     for cpu in 0..threads {
         let (lock, sim, shared, clock) =
             (lock.clone(), sim.clone(), shared.clone(), engine.clock());
         let draw = Pcg64Mcg::seed_from_u64(draw.random());
         let mut turns = Turns::new(settings.workload, &settings.costs, draw);
+        let lines = lines_of(settings, cpu);
         engine.run_on_next(turns.begin(), move || {
+            for slot in lines {
+                sim.slot(slot).fetch_add_relaxed(0);
+            }
             thread(&lock.0, &sim, &shared, &clock, cpu, turns);
         });
     }
-    engine.run(end)?;
+    let before = if settings.warm_up > 0.0 {
+        engine.run(ps(settings.warm_up))?;
+        shared.forget(threads);
+        engine.counts.clone()
+    } else {
+        vec![Counts::default(); 3]
+    };
+    engine.run(ps(settings.warm_up) + ps(settings.time))?;
     if let Some(fault) = shared.fault.take() {
         return Err(fault);
     }
@@ -282,7 +318,7 @@ pub fn run_with<L: RawLock<Sim> + 'static>(
     if !forgotten.is_empty() {
         return Err(Fault::Forgotten(forgotten));
     }
-    let counts = [engine.counts[0], engine.counts[1], engine.counts[2]];
+    let counts = [0, 1, 2].map(|part| engine.counts[part].since(&before[part]));
     let events = engine.handled;
     drop(engine);
     Ok(Outcome {

@@ -164,6 +164,22 @@ struct Region {
 }
 
 impl Counts {
+    /// What came after `before`.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        let mut transfers = self.transfers;
+        for (one, before) in transfers.iter_mut().zip(before.transfers) {
+            *one -= before;
+        }
+        Self {
+            transfers,
+            invalidations: self.invalidations - before.invalidations,
+            writes: self.writes - before.writes,
+            released: self.released - before.released,
+            looks_again: self.looks_again - before.looks_again,
+            failed: self.failed - before.failed,
+        }
+    }
+
     /// Requests that another socket served.
     pub fn far(&self) -> u64 {
         self.transfers[Distance::Far as usize]

@@ -56,7 +56,10 @@ struct Arguments {
     /// The longest time between two sections of a thread in a plain workload, in nanoseconds
     #[arg(long, default_value_t = 540.0, value_parser = nanoseconds)]
     between: f64,
-    /// The virtual time of a run, in nanoseconds
+    /// How long nothing is counted, in nanoseconds; above 0 the array begins in the CPUs' caches
+    #[arg(long, default_value_t = 0.0, value_parser = nanoseconds)]
+    warm_up: f64,
+    /// The virtual time of a run after that, in nanoseconds
     #[arg(long, default_value_t = 400_000.0, value_parser = nanoseconds)]
     time: f64,
     /// Prints nothing, and writes the tables of `make figures-twa` into this folder, with the verdicts on the paper
@@ -162,6 +165,7 @@ fn simulate(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         threads: arguments.threads.clone(),
         slots: arguments.slots.clone(),
         machines: machines(arguments)?,
+        warm_up: arguments.warm_up,
         time: arguments.time,
         seed: arguments.seed,
     };

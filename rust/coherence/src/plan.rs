@@ -35,7 +35,9 @@ pub struct Plan {
     pub slots: Vec<u32>,
     /// The machines' costs.
     pub machines: Vec<Costs>,
-    /// How long each run is, in nanoseconds.
+    /// How long nothing is counted, in nanoseconds.
+    pub warm_up: f64,
+    /// How long each run is after that, in nanoseconds.
     pub time: f64,
     /// The seed of each run.
     pub seed: u64,
@@ -87,6 +89,7 @@ impl Plan {
                                 threads,
                                 workload: self.workload,
                                 slots,
+                                warm_up: self.warm_up,
                                 time: self.time,
                                 seed: self.seed,
                             },

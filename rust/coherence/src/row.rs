@@ -9,9 +9,9 @@ use crate::{
     locks::Lock,
 };
 
-/// The columns. Counts of traffic are of an acquisition. Counts of a hand-over are of one to a thread that
-/// waited: from the call of `unlock` until the next owner was in. They are empty where nobody waited.
-pub const COLUMNS: [&str; 30] = [
+/// The columns. Counts of traffic are of an acquisition. Counts of a hand-over are of one to a thread that waited. It lasts
+/// from the call of `unlock` until the next owner is in. They are empty where nobody waited.
+pub const COLUMNS: [&str; 31] = [
     "workload",
     "lock",
     "threads",
@@ -21,6 +21,7 @@ pub const COLUMNS: [&str; 30] = [
     "seed",
     "section_ns",
     "between_ns",
+    "warm_up_ns",
     "time_ns",
     "rounds",
     "acquisitions",
@@ -56,7 +57,7 @@ pub const COLUMNS: [&str; 30] = [
 /// let outcome = (lock.run)(&settings).unwrap();
 /// let row = row(lock, 0, &settings, &outcome);
 /// assert_eq!((&row[0][..], &row[1][..]), ("throw", "mcs"));
-/// assert_eq!((COLUMNS[10], row[10].parse()), ("rounds", Ok(outcome.rounds)));
+/// assert_eq!((COLUMNS[11], row[11].parse()), ("rounds", Ok(outcome.rounds)));
 /// ```
 pub fn row(
     lock: &Lock,
@@ -90,6 +91,7 @@ pub fn row(
         settings.seed.to_string(),
         format!("{:.1}", times.section),
         format!("{:.1}", times.between.1),
+        settings.warm_up.to_string(),
         settings.time.to_string(),
         outcome.rounds.to_string(),
         outcome.sum().to_string(),

@@ -10,6 +10,9 @@ pub const MACHINES: usize = 24;
 /// The seed of the machines and of the runs.
 pub const SEED: u64 = 1;
 
+/// How long nothing is counted, in nanoseconds: longer than one CPU needs to fetch the whole array.
+const WARM_UP: f64 = 100_000.0;
+
 /// A machine with four sockets for an outlook beyond the paper: 256 CPUs. Each two sockets are equally far.
 pub const OUTLOOK: Topology = Topology {
     sockets: 4,
@@ -173,6 +176,7 @@ impl Table {
             threads: self.threads.to_vec(),
             slots: self.slots.to_vec(),
             machines: draws(MACHINES, SEED),
+            warm_up: WARM_UP,
             time: self.time,
             seed: SEED,
         }

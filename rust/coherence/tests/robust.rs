@@ -32,10 +32,13 @@ fn machines() -> Vec<Costs> {
     draws(16, 1)
 }
 
-/// Copies of the lock's own lines that each acquisition invalidates.
-fn disturbed(name: &str, costs: &Costs, threads: u32) -> f64 {
+/// Copies of the lock's own lines that each acquisition invalidates, and copies of any line that `unlock` does.
+fn disturbed(name: &str, costs: &Costs, threads: u32) -> (f64, f64) {
     let outcome = median(name, costs, threads);
-    outcome.counts[Part::Lock as usize].invalidations as f64 / outcome.sum() as f64
+    (
+        outcome.of_each(outcome.counts[Part::Lock as usize].invalidations),
+        outcome.of_each(outcome.all(|counts| counts.released)),
+    )
 }
 
 #[test]
@@ -91,13 +94,21 @@ fn twa_is_ahead_of_the_ticket_lock_on_72_cpus() {
 #[test]
 fn twas_release_disturbs_as_few_caches_with_many_waiters() {
     for costs in machines() {
-        let few = disturbed("twa", &costs, 18);
-        let many = disturbed("twa", &costs, 72);
+        let (few, few_by_release) = disturbed("twa", &costs, 18);
+        let (many, by_release) = disturbed("twa", &costs, 72);
         assert!(
             many < 6.0 && many < 1.3 * few,
             "{few:.1}, then {many:.1} with {costs:?}"
         );
-        let tickets = disturbed("ticket", &costs, 72);
+        assert!(
+            by_release < 6.0 && by_release < 1.3 * few_by_release,
+            "{few_by_release:.1}, then {by_release:.1} by the release with {costs:?}"
+        );
+        let (tickets, by_ticket) = disturbed("ticket", &costs, 72);
+        assert!(
+            by_ticket > 3.0 * by_release,
+            "{by_ticket:.1} to {by_release:.1} by the release with {costs:?}"
+        );
         assert!(
             tickets > 3.0 * many,
             "{tickets:.1} to {many:.1} with {costs:?}"

@@ -10,7 +10,7 @@
 //! | [`kernel`] | `make bench-kernel`'s two tables, by both |
 //! | [`rlock`] | `make bench-rlock`'s two tables, by the latter |
 //! | [`study`] | `make study`'s table, by the former |
-//! | [`coherence`] | `make figures-twa`'s table, by the former |
+//! | [`coherence`] | `make figures-twa`'s tables, by the former |
 //!
 //! The program `figures` draws all that a list names ([`list`]). A figure's title states what
 //! its data show, and is computed from them ([`finding`]).

@@ -105,7 +105,9 @@ enum Kind {
     Alock,
     AlockBudgets,
     StudyCollisions,
-    CoherenceThroughput,
+    CoherenceThreads,
+    CoherenceDiameter,
+    CoherenceParameters,
 }
 
 /// The folder of a list, its data and its pictures.
@@ -170,7 +172,9 @@ impl Entry {
             Kind::Alock => alock::of_rows(data, remarks)?,
             Kind::AlockBudgets => alock::of_budgets(data, remarks)?,
             Kind::StudyCollisions => vec![study::collisions(data, file, remarks)?],
-            Kind::CoherenceThroughput => vec![coherence::throughput(data, file, remarks)?],
+            Kind::CoherenceThreads => coherence::by_threads(data, remarks)?,
+            Kind::CoherenceDiameter => coherence::diameter(data, remarks)?,
+            Kind::CoherenceParameters => coherence::parameters(data, remarks)?,
         };
         let is_it = |name: &str| {
             self.which
