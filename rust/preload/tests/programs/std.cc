@@ -222,7 +222,7 @@ void exceptions()
 
 int main(int count, char **words)
 {
-	alarm(110);
+	alarm(count > 1 ? 200 : 60);
 	if (count > 1)
 		divisor = std::atoi(words[1]);
 	items /= divisor;

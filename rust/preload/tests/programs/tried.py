@@ -19,9 +19,9 @@ import time
 LOCKS = ("twa", "ticket", "one-word-twa", "mcs", "clh", "ttas")
 WAITS = ("park", "yield", "spin")
 HERE = pathlib.Path(__file__).parent
-LIMIT_S = 240
+LIMIT_S, LONG_LIMIT_S = 60, 240
 # The argument of a program whose threads spin, by which it divides what it does.
-SLOW = ("50",)
+SLOW = ("500",)
 
 
 class Wrong(Exception):
@@ -45,7 +45,8 @@ def numbers(text, begin=""):
 class Runs:
     """How a program is run: the folder of the compiled ones, the lock, the way to wait."""
 
-    def __init__(self, folder, lock, wait):
+    def __init__(self, folder, lock, wait, limit_s=LIMIT_S):
+        self.limit_s = limit_s
         self.folder, self.lock, self.wait = pathlib.Path(folder), lock, wait
         self.place = pathlib.Path(tempfile.mkdtemp())
 
@@ -60,9 +61,9 @@ class Runs:
             line += ["env", f"LD_PRELOAD={self.program('calls.so')}:{ours}"]
         try:
             ended = subprocess.run([*line, *map(str, command)], input=given, capture_output=True, text=True, check=False,
-                                   timeout=LIMIT_S, cwd=self.place)
+                                   timeout=self.limit_s, cwd=self.place)
         except subprocess.TimeoutExpired:
-            raise Wrong(f"{command[0]}: no end within {LIMIT_S} s") from None
+            raise Wrong(f"{command[0]}: no end within {self.limit_s} s") from None
         if ended.returncode:
             raise Wrong(f"{command[0]}: exit {ended.returncode}: {ended.stderr[-300:]}")
         stats = numbers(ended.stderr, f"handover: lock={self.lock} wait={self.wait} ")
@@ -206,7 +207,7 @@ STRESSED = REAL | {"LevelDB": leveldb_for_a_second, "conditions of C": OF_C["con
 
 def again(folder, lock, wait, tried, seconds):
     """Runs until the time is over; how often."""
-    runs, times, begin = Runs(folder, lock, wait), 0, time.monotonic()
+    runs, times, begin = Runs(folder, lock, wait, LONG_LIMIT_S), 0, time.monotonic()
     while time.monotonic() - begin < seconds:
         tried(runs)
         times += 1
