@@ -50,8 +50,8 @@ fn thread_id() -> i32 {
         .expect("a number")
 }
 
-/// Threads queue up one after another behind an owner: the order in which they enter.
-fn order<R: RawMutex + Sync>(mutex: &Mutex<R, Vec<usize>>) -> Vec<usize> {
+/// Threads queue up one after another behind an owner, who stays for `stay` more: the order in which they enter.
+fn order<R: RawMutex + Sync>(mutex: &Mutex<R, Vec<usize>>, stay: Duration) -> Vec<usize> {
     thread::scope(|scope| {
         let held = mutex.lock();
         for number in 0..THREADS {
@@ -62,6 +62,7 @@ fn order<R: RawMutex + Sync>(mutex: &Mutex<R, Vec<usize>>) -> Vec<usize> {
             });
             until_it_sleeps(id);
         }
+        thread::sleep(stay);
         drop(held);
     });
     mutex.lock().split_off(0)
@@ -96,7 +97,10 @@ macro_rules! fair {
 
             #[test]
             fn threads_enter_as_they_came() {
-                assert_eq!(within(|| order(&MUTEX)), Vec::from_iter(0..THREADS));
+                // Threads that nap in turns enter as they came, unless the release comes at another time.
+                for stay in (0..3000).step_by(300).map(Duration::from_micros) {
+                    assert_eq!(within(move || order(&MUTEX, stay)), Vec::from_iter(0..THREADS));
+                }
             }
 
             #[test]
