@@ -33,14 +33,10 @@ impl Barrier {
     }
 }
 
+// What `shared.rs` begins with.
 const UNKNOWN: u32 = 0;
 const REFUSED: u32 = 1;
 const REGISTERED: u32 = 2;
-
-/// What nobody has asked yet.
-pub(crate) const fn unknown() -> u32 {
-    UNKNOWN
-}
 
 /// Asks the kernel, unless a thread has. Whether there is a barrier: for all threads the same.
 #[cold]

@@ -4,14 +4,12 @@
 
 use core::sync::atomic::AtomicU32;
 
-use crate::barrier;
-
 /// The counters, a power of two.
 const COUNTERS: usize = 1024;
 
 static SLEEPERS: [AtomicU32; COUNTERS] = [const { AtomicU32::new(0) }; COUNTERS];
 
-static BARRIER: AtomicU32 = AtomicU32::new(barrier::unknown());
+static BARRIER: AtomicU32 = AtomicU32::new(0);
 
 /// The counter of those that sleep until the word at this address is as awaited.
 #[inline(always)]
@@ -21,7 +19,7 @@ pub(crate) fn sleepers(word: *const AtomicU32) -> &'static AtomicU32 {
     &SLEEPERS[(hash >> (64 - COUNTERS.trailing_zeros())) as usize]
 }
 
-/// What the kernel has answered, as a number of `barrier.rs`.
+/// What the kernel has answered, as a number of `barrier.rs`; first 0, that nobody has asked.
 #[inline(always)]
 pub(crate) fn barrier() -> &'static AtomicU32 {
     &BARRIER
