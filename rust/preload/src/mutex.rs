@@ -76,34 +76,11 @@ pub(crate) unsafe fn acquire(mutex: *mut pthread_mutex_t) -> c_int {
 /// Releases; `EPERM` where nobody owns the mutex.
 #[inline(always)]
 fn hand_over(mutex: &Mutex) -> c_int {
-    if stats::are_on() {
-        profile::releases(mutex);
-    }
     if (ops().unlock)(mutex) {
         0
     } else {
         EPERM
     }
-}
-
-/// When a call came, where a profile asks for it.
-#[inline(always)]
-fn now() -> u64 {
-    if profile::is_on() {
-        now_ns()
-    } else {
-        0
-    }
-}
-
-/// Acquires if the mutex is free, by a call that came at `came`.
-#[inline(always)]
-fn try_lock(mutex: &Mutex, came: u64) -> bool {
-    let acquired = (ops().try_lock)(mutex);
-    if acquired && profile::is_on() {
-        profile::acquired(mutex, Some(came), false);
-    }
-    acquired
 }
 
 /// Releases for a wait for a condition variable. Until [`acquire`] the mutex is in use.
@@ -120,6 +97,9 @@ pub(crate) unsafe fn release(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: The caller's.
     let released = match unsafe { find(mutex) } {
         Some(ours) => {
+            if stats::are_on() {
+                profile::releases(ours);
+            }
             hand_over(ours);
             0
         }
@@ -197,8 +177,12 @@ pub unsafe extern "C-unwind" fn pthread_mutex_trylock(mutex: *mut pthread_mutex_
         // SAFETY: The caller's.
         return unsafe { glibc::mutex_trylock(mutex) };
     };
-    count(Call::TryLock);
-    if try_lock(ours, now()) {
+    let acquired = if stats::are_on() {
+        stats::try_lock(ours)
+    } else {
+        (ops().try_lock)(ours)
+    };
+    if acquired {
         0
     } else {
         EBUSY
@@ -217,7 +201,9 @@ pub unsafe extern "C-unwind" fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t
         // SAFETY: The caller's.
         return unsafe { glibc::mutex_unlock(mutex) };
     };
-    count(Call::Unlock);
+    if stats::are_on() {
+        stats::releases(ours);
+    }
     hand_over(ours)
 }
 
@@ -268,9 +254,10 @@ fn try_until(mutex: &Mutex, clock: clockid_t, limit: &timespec) -> c_int {
         return EINVAL;
     }
     let mut naps = Naps::new();
-    let came = now();
+    let came = if profile::is_on() { now_ns() } else { 0 };
     loop {
-        if try_lock(mutex, came) {
+        if (ops().try_lock)(mutex) {
+            profile::acquired(mutex, Some(came), false);
             return 0;
         }
         // Asked only of who would wait.

@@ -126,6 +126,25 @@ pub(crate) fn lock_again(mutex: &Mutex) {
     profile::acquired(mutex, None, is_contended);
 }
 
+/// Acquires if the mutex is free, and counts.
+#[cold]
+pub(crate) fn try_lock(mutex: &Mutex) -> bool {
+    add(Call::TryLock);
+    let came = now_ns();
+    let acquired = (ops().try_lock)(mutex);
+    if acquired {
+        profile::acquired(mutex, Some(came), false);
+    }
+    acquired
+}
+
+/// Counts a release that is about to be.
+#[cold]
+pub(crate) fn releases(mutex: &Mutex) {
+    add(Call::Unlock);
+    profile::releases(mutex);
+}
+
 /// Asks the environment. A second time nothing changes.
 pub(crate) fn begin() {
     let on = match choice::variable(c"HANDOVER_STATS").map(|said| said.to_bytes()) {
