@@ -29,7 +29,7 @@ struct Arguments {
     #[arg(long, value_delimiter = ',')]
     lock: Vec<String>,
     /// The benchmark: diameter, which has no lock, mutexbench, throw, stress_latency, locktorture, or plain. The
-    /// sections of plain are those of --section and --between [default: mutexbench]
+    /// sections of plain are those of --section and --between [default: mutexbench, or plain with one of these]
     #[arg(long, value_parser = workload)]
     workload: Option<Workload>,
     /// Numbers of threads, by comma; each has a CPU of its own
@@ -50,12 +50,12 @@ struct Arguments {
     /// The seed of all that is drawn
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The section of a plain workload, in nanoseconds
-    #[arg(long, default_value_t = 12.0, value_parser = nanoseconds)]
-    section: f64,
-    /// The longest time between two sections of a thread in a plain workload, in nanoseconds
-    #[arg(long, default_value_t = 540.0, value_parser = nanoseconds)]
-    between: f64,
+    /// The section of a plain workload, in nanoseconds [default: 12]
+    #[arg(long, value_parser = nanoseconds)]
+    section: Option<f64>,
+    /// The longest time between two sections of a thread in a plain workload, in nanoseconds [default: 540]
+    #[arg(long, value_parser = nanoseconds)]
+    between: Option<f64>,
     /// How long nothing is counted, in nanoseconds; above 0 the array begins in the CPUs' caches
     #[arg(long, default_value_t = 0.0, value_parser = nanoseconds)]
     warm_up: f64,
@@ -134,13 +134,17 @@ fn machines(arguments: &Arguments) -> Result<Vec<Costs>, Box<dyn Error>> {
 }
 
 fn simulate(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let workload = match arguments.workload {
-        Some(Workload::Plain { .. }) => Workload::Plain {
-            section: arguments.section,
-            between: arguments.between,
+    let has_times = arguments.section.is_some() || arguments.between.is_some();
+    let workload = match (arguments.workload, has_times) {
+        (Some(Workload::Plain { .. }), _) | (None, true) => Workload::Plain {
+            section: arguments.section.unwrap_or(12.0),
+            between: arguments.between.unwrap_or(540.0),
         },
-        Some(other) => other,
-        None => Workload::MutexBench,
+        (Some(other), true) => {
+            let name = other.name();
+            return Err(format!("{name}: --section and --between are of plain alone").into());
+        }
+        (other, false) => other.unwrap_or(Workload::MutexBench),
     };
     let usual: &[&str] = if workload.has_lock() {
         &["ticket", "twa"]
