@@ -17,7 +17,7 @@ use handover_measure::{order, prng::Prng};
 use handover_user::register_barrier;
 
 use crate::{
-    interposed::{refuse_membarrier, sort},
+    interposed::refuse_membarrier,
     methods::{for_each_mutex, Method, BASE},
     table::{self, Sample},
 };
@@ -124,7 +124,7 @@ pub(crate) fn run(
                 samples.extend(Sample::of(&shape, name, round, vec![time]));
             }
         }
-        sort(&mut samples, &names);
+        table::sort(&mut samples, &names);
         all.append(&mut samples);
     }
     table::tell(

@@ -3,7 +3,6 @@
 //! A pair through the C library's names, under each lock that replaces its mutexes.
 
 use std::{
-    cell::UnsafeCell,
     env,
     error::Error,
     fs, io,
@@ -15,8 +14,9 @@ use std::{
 use handover_measure::order;
 
 use crate::{
+    pairs::{self, BATCHES},
+    pthread::Mutex,
     table::{self, Sample},
-    uncontended::{self, BATCHES},
 };
 
 /// How a lock's program runs.
@@ -109,14 +109,13 @@ pub(crate) fn refuse_membarrier() -> io::Result<()> {
 }
 
 /// The program: pairs of a mutex of the C library, by whatever functions the loader has bound.
-pub(crate) fn pthread(pairs: u32, alone: bool) {
+pub(crate) fn pthread(times: u32, alone: bool) {
     if !alone {
-        uncontended::a_second_thread();
+        pairs::a_second_thread();
     }
     let mutex = Mutex::new();
-    let batches = mutex.batches(pairs);
-    // SAFETY: Nobody has the mutex. Its first bytes are words.
-    let words = unsafe { mutex.0.get().cast::<[u32; 2]>().read() };
+    let batches = pairs::batches(times, |counter| mutex.with(|| pairs::add(counter)));
+    let words = mutex.words();
     print!("{} {}", words[0], words[1]);
     for batch in batches {
         print!(" {batch}");
@@ -124,38 +123,11 @@ pub(crate) fn pthread(pairs: u32, alone: bool) {
     println!();
 }
 
-/// A mutex of the C library that stays where it is.
-pub(crate) struct Mutex(UnsafeCell<libc::pthread_mutex_t>);
-
-// SAFETY: The C library's functions are for threads.
-unsafe impl Sync for Mutex {}
-// SAFETY: Nobody owns it where it moves.
-unsafe impl Send for Mutex {}
-
-impl Mutex {
-    pub(crate) fn new() -> Self {
-        Self(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER))
-    }
-
-    #[inline(always)]
-    pub(crate) fn with(&self, section: impl FnOnce()) {
-        // SAFETY: An initialised mutex.
-        unsafe { libc::pthread_mutex_lock(self.0.get()) };
-        section();
-        // SAFETY: This thread owns it.
-        unsafe { libc::pthread_mutex_unlock(self.0.get()) };
-    }
-
-    fn batches(&self, pairs: u32) -> Vec<u64> {
-        uncontended::batches(pairs, |counter| self.with(|| uncontended::add(counter)))
-    }
-}
-
 pub(crate) fn run(
     folder: &Path,
     library: &Path,
     rounds: u32,
-    pairs: u32,
+    times: u32,
 ) -> Result<(), Box<dyn Error>> {
     let library = fs::canonicalize(library)
         .map_err(|why| format!("--library {}: {why}", library.display()))?;
@@ -168,7 +140,7 @@ pub(crate) fn run(
             let mut program = Command::new(&this);
             program
                 .arg("pthread")
-                .arg(pairs.to_string())
+                .arg(times.to_string())
                 .stderr(Stdio::inherit());
             program
                 .env_remove("LD_PRELOAD")
@@ -190,7 +162,7 @@ pub(crate) fn run(
             let text = String::from_utf8_lossy(&ended.stdout);
             let (words, batches) =
                 said(&text).ok_or_else(|| format!("{name}: {}: '{text}'", ended.status))?;
-            let due = due_words(lock, u64::from(pairs) * BATCHES as u64);
+            let due = due_words(lock, u64::from(times) * BATCHES as u64);
             if words != due {
                 return Err(format!(
                     "{name}: the mutex holds {words:?}, due is {due:?}: another lock was used"
@@ -200,18 +172,8 @@ pub(crate) fn run(
             samples.extend(Sample::of("", name, round, batches));
         }
     }
-    sort(&mut samples, LOCKS.map(|(name, ..)| name).as_slice());
+    table::sort(&mut samples, LOCKS.map(|(name, ..)| name).as_slice());
     table::tell(&folder.join("user-interposed.csv"), &samples, None, "glibc")
-}
-
-/// The order of the locks, not that of the last round.
-pub(crate) fn sort(samples: &mut [Sample], names: &[&str]) {
-    samples.sort_by_key(|sample| {
-        (
-            sample.round,
-            names.iter().position(|name| *name == sample.lock),
-        )
-    });
 }
 
 #[cfg(test)]

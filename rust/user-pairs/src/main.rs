@@ -14,6 +14,8 @@
 mod contended;
 mod interposed;
 mod methods;
+mod pairs;
+mod pthread;
 mod table;
 mod uncontended;
 

@@ -4,7 +4,7 @@
 
 use handover_user::{Free, Home, Park, Process, RawLock};
 
-use crate::interposed;
+use crate::pthread;
 
 /// A lock around a section.
 pub(crate) trait Method: Send + Sync + 'static {
@@ -67,7 +67,7 @@ others!(
     spin::mutex::TicketMutex<()>
 );
 
-impl Method for interposed::Mutex {
+impl Method for pthread::Mutex {
     fn new() -> Self {
         Self::new()
     }
@@ -83,7 +83,7 @@ macro_rules! for_each_mutex {
     ($each:ident) => {
         $each!("std", std::sync::Mutex<()>);
         $each!("parking_lot", parking_lot::Mutex<()>);
-        $each!("glibc", $crate::interposed::Mutex);
+        $each!("glibc", $crate::pthread::Mutex);
         $each!("spin", spin::mutex::SpinMutex<()>);
         $each!("spin's ticket lock", spin::mutex::TicketMutex<()>);
         $each!("TicketMutex", handover_lock_api::TicketMutex<()>);

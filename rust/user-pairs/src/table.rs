@@ -120,6 +120,16 @@ pub(crate) fn table(rows: &[Row], shape: Option<&str>, base: &str) -> String {
     text
 }
 
+/// The order of the locks, not that of the last round.
+pub(crate) fn sort(samples: &mut [Sample], names: &[&str]) {
+    samples.sort_by_key(|sample| {
+        (
+            sample.round,
+            names.iter().position(|name| *name == sample.lock),
+        )
+    });
+}
+
 /// Writes the samples, and prints the table.
 pub(crate) fn tell(
     file: &Path,

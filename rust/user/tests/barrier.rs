@@ -64,10 +64,8 @@ fn times_asleep() -> u64 {
     // SAFETY: All of it is numbers.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: It writes to `usage` alone.
-    assert_eq!(
-        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) },
-        0
-    );
+    let failed = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    assert_eq!(failed, 0);
     usage.ru_nvcsw as u64
 }
 
