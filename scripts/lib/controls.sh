@@ -18,7 +18,8 @@ spdx_control() {
 # what a mod.rs hands on, by a path, and between a mod.rs and its child.
 circles_control() {
 	local tree=$build/check/circles root=build/check/circles/mod.rs files
-	files=$(git ls-files 'rust/locks/*.rs' ':!rust/locks/*/*' | wc -l)
+	# The package's root is not below the folder's.
+	files=$(git ls-files 'rust/locks/*.rs' ':!rust/locks/*/*' ':!rust/locks/lib.rs' | wc -l)
 	copy() { discard "$tree" && mkdir -p "$tree" && cp rust/locks/*.rs "$tree/"; }
 	is() { [ "$(scripts/in-toolbox scripts/report/circles $root | tail -n 1)" = "$1 import circles in $files files" ]; }
 	copy && is 0 || return 1
