@@ -32,7 +32,7 @@ module: ## handover.ko against a kernel build tree with Rust, 7.2 or 7.3: KDIR=.
 ## Change it
 check: ## formatting, lints, licences; warnings are errors
 	@scripts/check
-test: ## every check but test-deep's; ends with 'N passed, N failed' (23 min)
+test: ## every check but test-deep's; ends with 'N passed, N failed' (30 min)
 	@scripts/test
 mutants: ## plants the bugs of a part, which its checks must find: PART=locks, NAME=... for one
 	@scripts/mutants $(if $(NAME),$(if $(PART),$(PART)/$(NAME),$(NAME)),$(PART))
