@@ -103,6 +103,7 @@ static void unlocks_in_child(void)
 	alarm(10);
 	for (int i = 0; i < THREADS; i++)
 		begin(&threads[i], takes_other, NULL);
+	/* Late threads show less here too, and fail nothing. */
 	usleep(20000);
 	DUE(others, 0);
 	DUE(pthread_mutex_trylock(&other), EBUSY);
@@ -150,6 +151,7 @@ int main(void)
 	/* The forking thread may own a mutex that no handler knows. */
 	DUE(pthread_mutex_lock(&other), 0);
 	begin(&waits_for_other, takes_other, NULL);
+	/* A thread that comes later waits in no queue yet: then this shows less, and fails nothing. */
 	usleep(20000);
 	if (!fork()) {
 		alarm(10);
