@@ -11,7 +11,7 @@ use crate::{
 use kernel::{
     prelude::*,
     sync::{
-        atomic::{Atomic, Relaxed},
+        atomic::{Acquire, Atomic, Relaxed, Release},
         SetOnce,
     },
 };
@@ -172,14 +172,16 @@ impl Tallies {
         let world = Array(core::array::from_fn(|_| Counted::new(0, &self.slots)));
         let lock = L::make(0, |value| Counted::new(value, &self.lock));
         let held = SetOnce::new();
+        let owned = Atomic::new(false);
         let muster = Muster::new(4);
         together(4, |id| {
             let _present = muster.fall_in();
             let owner = id == 0;
-            // The others come once a thread owns the lock. Until a release only draws increment.
-            reached(|| owner || self.lock.increments.load(Relaxed) > 0);
+            // The others come once the owner has the lock. The acquire pairs with the release below.
+            reached(|| owner || owned.load(Acquire));
             let mine = lock.lock(&world);
             if owner {
+                owned.store(true, Release);
                 reached(|| counts().on_grant == near && counts().on_slot == far);
                 held.populate(counts());
             }
