@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 """What scripts/mutate asks: how cargo-mutants is to run for a part, and what its report means.
 
-  mutate.py how PART [FILE...]               cargo-mutants' options, a line each
-  mutate.py judge PART DIR SECONDS COMMIT    what need be said of the report in DIR; fails unless all is found or excluded
+  mutate.py runs PART                        how many runs the part has
+  mutate.py how PART RUN [FILE...]           cargo-mutants' options for a run (0 is the first), a line each
+  mutate.py judge PART SECONDS COMMIT DIR... what need be said of the runs' reports; fails unless all is found or excluded
 """
 
 import collections
@@ -13,8 +14,9 @@ import sys
 import tomllib
 
 MOST_PERCENT = 5
-# The lists of a report, and what each says of the changes in it.
-LISTS = {"caught": "CaughtMutant", "missed": "MissedMutant", "timeout": "Timeout", "unviable": "Unviable"}
+# The lists of a report, and what each says of the changes in it: what counts most comes first. Of several runs each sees
+# what those before did not find. A change that one run times out and another misses has timed out.
+LISTS = {"caught": "CaughtMutant", "unviable": "Unviable", "timeout": "Timeout", "missed": "MissedMutant"}
 ALLOWED = {"part", "mutant", "code", "why", "hang"}
 
 
@@ -27,6 +29,9 @@ def read(file):
     with open(file, "rb") as given:
         told = tomllib.load(given)
     parts, excluded = told.get("part", {}), told.get("excluded", [])
+    for name, part in parts.items():
+        if not part.get("runs") or any(set(run) - {"quick"} != {"arguments", "limit_s"} for run in part["runs"]):
+            raise Refused(f"{name}: it has runs, and a run has arguments, limit_s and, if it likes, quick")
     for one in excluded:
         name = one.get("mutant", "?")
         if set(one) - ALLOWED or not {"part", "mutant", "code"} <= set(one) or ("why" in one) == ("hang" in one):
@@ -38,32 +43,48 @@ def read(file):
     return parts, excluded
 
 
-def how(parts, name, files):
-    """The options for a part, or for some of its files."""
+def known(parts, name):
+    """The part of this name."""
     if name not in parts:
         raise Refused(f"PART={name}: allowed: {', '.join(parts)}")
-    part = parts[name]
+    return parts[name]
+
+
+def how(parts, name, run, files):
+    """The options for a run of a part, or of some of its files."""
+    part = known(parts, name)
     options = ["--package", part["package"]]
     for file in files or part["files"]:
         options += ["--file", file]
     for package in part["test"]:
         options += ["--test-package", package]
-    return options + ["--minimum-test-timeout", "240", "--timeout-multiplier", "3", "--", *part["arguments"]]
+    if run:
+        options.append("--iterate")
+    given = part["runs"][run]
+    for profile in ("dev", "test") if given.get("quick") else ():
+        options += [f"--cargo-arg=--config=profile.{profile}.{key}=0" for key in ("opt-level", "debug")]
+    return options + ["--minimum-test-timeout", str(given["limit_s"]), "--timeout-multiplier", "3", "--", *given["arguments"]]
 
 
-def found(report, top):
-    """{(file, change, code): [outcome, ...]} of the report."""
-    for one in json.loads((report / "outcomes.json").read_text())["outcomes"]:
-        if one["scenario"] == "Baseline":
-            if one["summary"] != "Success":
-                raise Refused(f"the tests fail on the code as it is: {one['summary']}")
+def found(reports, top):
+    """{(file, change, code): [outcome, ...]} of the runs' reports."""
+    last = {}
+    for report in reports:
+        # A run in which nothing was left to try has no outcomes.
+        if (report / "outcomes.json").exists():
+            for one in json.loads((report / "outcomes.json").read_text())["outcomes"]:
+                if one["scenario"] == "Baseline" and one["summary"] != "Success":
+                    raise Refused(f"the tests fail on the code as it is: {one['summary']}")
+        # A line each: FILE:LINE:COLUMN: CHANGE. Only these lists have the changes in words.
+        for list_of, summary in LISTS.items():
+            listed = report / f"{list_of}.txt"
+            for printed in listed.read_text().splitlines() if listed.exists() else []:
+                last[printed] = min(last.get(printed, summary), summary, key=list(LISTS.values()).index)
     outcomes = collections.defaultdict(list)
-    # A line each: FILE:LINE:COLUMN: CHANGE. Only these lists have the changes in words.
-    for list_of, summary in LISTS.items():
-        for printed in (report / f"{list_of}.txt").read_text().splitlines():
-            file, line, _, change = re.fullmatch(r"(.*?):(\d+):(\d+): (.*)", printed).groups()
-            code = (top / file).read_text().splitlines()[int(line) - 1].strip()
-            outcomes[file, change, code].append(summary)
+    for printed, summary in last.items():
+        file, line, _, change = re.fullmatch(r"(.*?):(\d+):(\d+): (.*)", printed).groups()
+        code = (top / file).read_text().splitlines()[int(line) - 1].strip()
+        outcomes[file, change, code].append(summary)
     return outcomes
 
 
@@ -99,11 +120,14 @@ def main(arguments):
     top = pathlib.Path.cwd()
     parts, excluded = read(top / "tests/mutate.toml")
     verb, part, *rest = arguments
-    if verb == "how":
-        print("\n".join(how(parts, part, rest)))
+    if verb == "runs":
+        print(len(known(parts, part)["runs"]))
         return 0
-    report, seconds, commit = rest
-    wrong, count = judge(part, found(pathlib.Path(report), top), excluded)
+    if verb == "how":
+        print("\n".join(how(parts, part, int(rest[0]), rest[1:])))
+        return 0
+    seconds, commit, *reports = rest
+    wrong, count = judge(part, found([pathlib.Path(report) for report in reports], top), excluded)
     print("\n".join(f"not ok mutate {part}: {line}" for line in wrong) or f"ok mutate {part}")
     print("handover: for docs/results/log.md:", file=sys.stderr)
     row = [commit, part, *(count.get(key, 0) for key in ("viable", "CaughtMutant", "hang", "equivalent", "Unviable"))]

@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import subprocess
 import tempfile
 import unittest
 import unittest.mock
@@ -11,7 +12,9 @@ import mutate
 
 CODE = "fn less(a: u32, b: u32) -> bool {\n    a < b\n}\n"
 CHANGE = "replace < with <= in less"
-HEAD = '[part.p]\npackage = "p"\nfiles = ["a.rs"]\ntest = ["p"]\narguments = ["--tests"]\n'
+HEAD = '[part.p]\npackage = "p"\nfiles = ["a.rs"]\ntest = ["p"]\n'
+RUNS = '[[part.p.runs]]\narguments = ["--lib"]\nlimit_s = 5\nquick = true\n[[part.p.runs]]\narguments = ["--tests"]\nlimit_s = 240\n'
+HEAD += RUNS
 ENTRY = f'[[excluded]]\npart = "p"\nmutant = "{CHANGE}"\ncode = "a < b"\n'
 WHY = 'why = "The two are never equal here."\n'
 HANG = 'hang = "It waits for a lock that is never released."\n'
@@ -24,21 +27,30 @@ class Report(unittest.TestCase):
         self.top = pathlib.Path(self.folder.name)
         (self.top / "a.rs").write_text(CODE)
 
-    def judge(self, summaries, excluded="", baseline="Success"):
-        """(what is wrong, counts) of a report in which the change ended so, each beside 39 that were found."""
-        (self.top / "parts.toml").write_text(HEAD + excluded)
+    def report(self, summaries, name, found=39, baseline="Success"):
+        """A report in which the change ended so, each beside some that were found."""
+        folder = self.top / name
+        folder.mkdir()
         # As version 25.3.1 writes them: outcomes.json does not name a change, the lists do.
         change = {"package": "p", "file": "a.rs", "replacement": "<=", "genre": "BinaryOperator"}
         told = [{"scenario": "Baseline", "summary": baseline}]
         told += [{"scenario": {"Mutant": change}, "summary": summary} for summary in summaries]
-        (self.top / "outcomes.json").write_text(json.dumps({"outcomes": told}))
+        (folder / "outcomes.json").write_text(json.dumps({"outcomes": told}))
         for name, summary in mutate.LISTS.items():
-            lines = [f"a.rs:2:7: {CHANGE}"] * summaries.count(summary)
+            lines = [f"a.rs:2:{number}: {CHANGE}" for number, one in enumerate(summaries) if one == summary]
             if name == "caught":
-                lines += ["a.rs:1:1: replace less -> bool with true"] * 39 * len(summaries)
-            (self.top / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines))
+                lines += [f"a.rs:1:{number}: replace less -> bool with true" for number in range(found * len(summaries))]
+            (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines))
+        return folder
+
+    def judge(self, summaries, excluded="", baseline="Success", later=None):
+        """(what is wrong, counts) of that report, and of a later run's in which the change ended so."""
+        (self.top / "parts.toml").write_text(HEAD + excluded)
         _, given = mutate.read(self.top / "parts.toml")
-        return mutate.judge("p", mutate.found(self.top, self.top), given)
+        reports = [self.report(summaries, f"run-{len(list(self.top.glob('run-*')))}", baseline=baseline)]
+        if later is not None:
+            reports.append(self.report(later, f"later-{len(list(self.top.glob('later-*')))}", found=0))
+        return mutate.judge("p", mutate.found(reports, self.top), given)
 
     def test_all_found(self):
         wrong, count = self.judge(["CaughtMutant", "Unviable"])
@@ -48,6 +60,29 @@ class Report(unittest.TestCase):
     def test_a_survivor(self):
         wrong, _ = self.judge(["MissedMutant"])
         self.assertEqual(wrong, [f"a.rs: {CHANGE}: MissedMutant; the line is: a < b"])
+
+    def test_a_later_run_finds_it(self):
+        for first in ("MissedMutant", "Timeout"):
+            wrong, count = self.judge([first], later=["CaughtMutant"])
+            self.assertEqual((wrong, count["viable"]), ([], 40))
+
+    def test_a_later_run_that_misses_it(self):
+        self.assertEqual(len(self.judge(["MissedMutant"], later=["MissedMutant"])[0]), 1)
+
+    def test_a_change_that_hangs_in_one_run(self):
+        for first, later in (("Timeout", "MissedMutant"), ("MissedMutant", "Timeout")):
+            wrong, count = self.judge([first], ENTRY + HANG, later=[later])
+            self.assertEqual((wrong, count["hang"]), ([], 1))
+
+    def test_a_later_run_with_nothing_left(self):
+        (self.top / "empty").mkdir()
+        reports = [self.report(["CaughtMutant"], "all"), self.top / "empty"]
+        self.assertEqual(len(mutate.found(reports, self.top)), 2)
+
+    def test_a_later_run_whose_tests_fail_without_a_change(self):
+        reports = [self.report(["MissedMutant"], "one"), self.report(["CaughtMutant"], "two", baseline="Failure")]
+        with self.assertRaises(mutate.Refused):
+            mutate.found(reports, self.top)
 
     def test_a_survivor_that_is_excluded(self):
         wrong, count = self.judge(["MissedMutant"], ENTRY + WHY)
@@ -98,9 +133,42 @@ class Report(unittest.TestCase):
         (self.top / "parts.toml").write_text(HEAD)
         parts, _ = mutate.read(self.top / "parts.toml")
         with self.assertRaises(mutate.Refused):
-            mutate.how(parts, "q", [])
-        self.assertIn("a.rs", mutate.how(parts, "p", []))
-        self.assertNotIn("a.rs", mutate.how(parts, "p", ["b.rs"]))
+            mutate.how(parts, "q", 0, [])
+        self.assertIn("a.rs", mutate.how(parts, "p", 0, []))
+        self.assertNotIn("a.rs", mutate.how(parts, "p", 0, ["b.rs"]))
+
+    def test_the_options_of_each_run(self):
+        (self.top / "parts.toml").write_text(HEAD)
+        parts, _ = mutate.read(self.top / "parts.toml")
+        first, second = (mutate.how(parts, "p", run, []) for run in (0, 1))
+        # The later one alone passes over what is found; the first alone goes without optimisation.
+        self.assertEqual(("--iterate" in first, "--iterate" in second), (False, True))
+        self.assertEqual([sum("opt-level" in option for option in run) for run in (first, second)], [2, 0])
+        for run, limit, tests in ((first, "5", "--lib"), (second, "240", "--tests")):
+            self.assertEqual(run[run.index("--minimum-test-timeout") + 1], limit)
+            self.assertEqual(run[run.index("--") + 1:], [tests])
+
+    def test_runs_that_are_refused(self):
+        for runs in ("", "runs = []\n", RUNS.replace("limit_s = 5\n", ""), RUNS.replace("quick", "quik")):
+            (self.top / "parts.toml").write_text(HEAD.replace(RUNS, runs))
+            with self.assertRaises(mutate.Refused):
+                mutate.read(self.top / "parts.toml")
+
+
+class FirstFailure(unittest.TestCase):
+    """What runs a test program ends it at its first failure, and is its exit otherwise."""
+
+    def run_it(self, program):
+        runner = pathlib.Path(mutate.__file__).with_name("first-failure")
+        return subprocess.run([runner, "sh", "-c", program], capture_output=True, text=True, timeout=20, check=False)
+
+    def test_a_program_that_hangs_after_a_failure(self):
+        ended = self.run_it("echo 'test a ... ok'; echo 'test b ... FAILED'; sleep 60")
+        self.assertEqual((ended.returncode, ended.stdout), (101, "test a ... ok\ntest b ... FAILED\n"))
+
+    def test_the_exit_of_a_program(self):
+        for code in (0, 101, 134):
+            self.assertEqual(self.run_it(f"echo 'test a ... ok'; exit {code}").returncode, code)
 
 
 class TheTree(unittest.TestCase):

@@ -3,6 +3,7 @@
 //! The locks alone: states, the wrap, the waiting array, admission.
 
 mod apart;
+mod awaited;
 mod nodes;
 #[path = "../../examples/process/world.rs"]
 mod process;

@@ -80,6 +80,29 @@ fn qspin_try_lock_without_a_node() {
     try_lock_without_a_node::<Qspin<Word>>();
 }
 
+/// The first thread that waits for a qspinlock asks for no node. It may also find the lock free
+/// again.
+#[test]
+fn qspin_first_waiter_needs_no_node() {
+    for freed in [false, true] {
+        let script = Script::new();
+        let world: &Scripted = Box::leak(Box::new(Scripted::new(script)));
+        let lock: &Qspin<Word> = Box::leak(Box::new(Qspin::new(Word::new(0, script))));
+        let owner = lock.lock(world);
+        if freed {
+            // Before its step on a free lock comes nothing, before that to say that it waits the unlock.
+            script.before_cmpxchg(|| ());
+            script.before_cmpxchg(move || lock.unlock(world, owner));
+        } else {
+            script.then(move || lock.unlock(world, owner));
+        }
+        let token = lock.lock(world);
+        assert_eq!(script.takes.get(), 0, "freed before it waits: {freed}");
+        lock.unlock(world, token);
+        assert!(!RawLock::<Scripted>::is_locked(lock));
+    }
+}
+
 /// A pool gives each of its nodes once, and takes them back in any order.
 #[test]
 fn a_pool_gives_each_node_once() {

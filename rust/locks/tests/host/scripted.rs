@@ -39,6 +39,8 @@ pub(crate) struct Script {
     before_cmpxchg: RefCell<VecDeque<Step>>,
     /// How often the world paused.
     pub(crate) pauses: Cell<u32>,
+    /// How often a node was asked for.
+    pub(crate) takes: Cell<u32>,
     /// How often a word was written, or a RMW was tried on it.
     pub(crate) writes: Cell<u32>,
 }
@@ -226,6 +228,7 @@ impl World for Scripted {
 
 impl Nodes for Scripted {
     fn take(&self) -> Option<u32> {
+        self.script.takes.set(self.script.takes.get() + 1);
         self.free.borrow_mut().pop()
     }
 

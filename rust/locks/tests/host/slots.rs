@@ -2,7 +2,7 @@
 
 //! Which slot a ticket waits on.
 
-use handover_locks::{OneWordTwa, RawLock, Twa, World as _, WAIT_ARRAY_SLOTS};
+use handover_locks::{OneWordTwa, RawLock, Twa, World, WAIT_ARRAY_SLOTS};
 
 use super::{
     process,
@@ -115,6 +115,57 @@ fn address_keeps_locks_apart() {
 #[test]
 fn address_keeps_one_word_locks_apart() {
     address_keeps_apart::<OneWordTwa<Word>>();
+}
+
+/// The scripted world, with one key for all locks.
+struct OneKey(&'static Scripted);
+
+impl World for OneKey {
+    type Word = Word;
+
+    fn slot(&self, index: u32) -> &Word {
+        self.0.slot(index)
+    }
+
+    fn key<L>(&self, _: &L) -> u32 {
+        5
+    }
+
+    fn pause(&self) {
+        self.0.pause();
+    }
+
+    fn overcrowded(&self) -> ! {
+        self.0.overcrowded()
+    }
+}
+
+/// The slot on which the thread after the next but one waits of a lock at `grant`.
+fn waits_on<L: Tickets + RawLock<OneKey>>(grant: u32) -> u32 {
+    let (lock, world, script) = lock_behind::<L>(grant, 2);
+    let bits = u32::MAX >> (32 - <L as RawLock<OneKey>>::TICKET_BITS);
+    for ahead in 0..2 {
+        let ticket = grant.wrapping_add(ahead) & bits;
+        script.then(move || RawLock::<OneKey>::unlock(lock, &OneKey(world), ticket));
+    }
+    RawLock::<OneKey>::lock(lock, &OneKey(world));
+    let waited = script.events().into_iter().find_map(|event| match event {
+        WaitOnSlot(slot) => Some(slot),
+        _ => None,
+    });
+    waited.expect("it waits long term")
+}
+
+/// A ticket of 16 bits has the slot that it has in 32 bits, across the wrap too.
+#[test]
+fn one_word_tickets_have_the_same_slots() {
+    for grant in [0, 1, 77, 4095, 0x7fff, 0xfffc, 0xfffd, 0xfffe, 0xffff] {
+        assert_eq!(
+            waits_on::<OneWordTwa<Word>>(grant),
+            waits_on::<Twa<Word>>(grant),
+            "{grant:#x}"
+        );
+    }
 }
 
 /// Four-byte locks side by side have keys that differ in the bits that choose a slot.
