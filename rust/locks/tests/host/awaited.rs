@@ -22,7 +22,9 @@ fn all() -> impl Iterator<Item = (String, Awaited, Box<dyn Fn(u32) -> bool>)> {
             .filter(move |value| value & !mask == 0)
             .map(move |value| {
                 let holds: Box<dyn Fn(u32) -> bool> = Box::new(move |word| {
-                    (0..4).all(|bit| mask >> bit & 1 == 0 || word >> bit & 1 == value >> bit & 1)
+                    (0..4).all(|bit| {
+                        (mask >> bit) & 1 == 0 || (word >> bit) & 1 == (value >> bit) & 1
+                    })
                 });
                 (
                     format!("{value} of {mask}"),
