@@ -17,7 +17,7 @@ use self::{scenarios as scenario, search::search, worlds::Probe};
 const NEAR_WRAP: u32 = u32::MAX;
 
 /// The search `$name` of `$scenario`, with at most `$preemptions` an execution where there are too many.
-/// A `long` one takes minutes: `make test-deep PART=host` has it.
+/// A `long` one takes minutes beside others in one process: `make test-deep PART=host` has it.
 macro_rules! test {
     ($name:ident, $scenario:expr) => {
         test!(@ [] $name, None, $scenario);
