@@ -17,20 +17,15 @@ use self::{scenarios as scenario, search::search, worlds::Probe};
 const NEAR_WRAP: u32 = u32::MAX;
 
 /// The search `$name` of `$scenario`, with at most `$preemptions` an execution where there are too many.
-/// A `long` one takes minutes beside others in one process: `make test-deep PART=host` has it.
 macro_rules! test {
     ($name:ident, $scenario:expr) => {
-        test!(@ [] $name, None, $scenario);
-    };
-    ($name:ident, long, $scenario:expr) => {
-        test!(@ [#[ignore = "minutes"]] $name, None, $scenario);
+        test!(@ $name, None, $scenario);
     };
     ($name:ident, $preemptions:literal, $scenario:expr) => {
-        test!(@ [] $name, Some($preemptions), $scenario);
+        test!(@ $name, Some($preemptions), $scenario);
     };
-    (@ [$($long:tt)*] $name:ident, $preemptions:expr, $scenario:expr) => {
+    (@ $name:ident, $preemptions:expr, $scenario:expr) => {
         #[test]
-        $($long)*
         fn $name() {
             let name = concat!(module_path!(), "::", stringify!($name));
             search(name, $preemptions, || $scenario);
@@ -132,13 +127,12 @@ mod three {
 
     test!(
         twa_far_twice,
-        long,
         scenario::two_threads::<Cell, Twa<Word, 0>>([2, 2])
     );
 
     test!(ticket_given, scenario::three_given::<Cell, Ticket<Word>>());
     test!(one_word_twa, scenario::threads::<Cell, OneWordTwa<Word>>(3));
-    test!(mcs, long, scenario::threads::<Cell, Mcs<Word>>(3));
+    test!(mcs, scenario::threads::<Cell, Mcs<Word>>(3));
     test!(clh, scenario::threads::<Cell, Clh<Word>>(3));
     test!(qspin, 5, scenario::threads::<Cell, Qspin<Word>>(3));
     test!(
