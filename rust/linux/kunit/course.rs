@@ -204,6 +204,8 @@ pub(super) fn exclude_by_try<R: SpinRaw>(lock: &Spin<u32, R>, threads: u32) -> R
 /// for. It must not wait.
 pub(super) fn try_beside_a_waiter<R: SpinRaw>(lock: &Spin<(), R>) -> Result<bool> {
     let late = Atomic::new(false);
+    // A lock that is not FIFO does not show who came: the waiter would be free to come in first.
+    let owned = Atomic::new(0u32);
     let tried = Atomic::new(0u32);
     let got = Atomic::new(false);
     let line = Line::new();
@@ -214,10 +216,12 @@ pub(super) fn try_beside_a_waiter<R: SpinRaw>(lock: &Spin<(), R>) -> Result<bool
             0 => {
                 let came = line.join(lock, 0);
                 let _guard = lock.lock();
+                // Release, pairs with the waiter's acquire: who tries after the waiter came sees a lock that is owned.
+                owned.store(1, Release);
                 came && reached(|| tried.load(Relaxed) != 0)
             }
             1 => {
-                let came = line.join(lock, 1);
+                let came = reached(|| owned.load(Acquire) != 0) && line.join(lock, 1);
                 let _guard = lock.lock();
                 came
             }
