@@ -21,13 +21,15 @@ suite() {
 	say "$*: $((SECONDS - from)) s"
 }
 
-# together COMMAND... : suites side by side, each COMMAND a suite with its words. What one prints comes whole, in their order.
-# Guests are as many at a time as otherwise (scripts/guest/boot).
+# [AT_ONCE=N] together COMMAND... : suites side by side, each COMMAND a suite with its words: all of them, or N at a time.
+# What one prints comes whole, in their order. Guests are as many at a time as otherwise (scripts/guest/boot).
 # shellcheck disable=SC2317 # parallel calls functions by name
 together() {
-	local dir
+	local dir most=${AT_ONCE:-$#}
 	dir=$(mktemp -d)
-	printf '%s\n' "$@" | AT_ONCE=$# parallel one_of_them "$dir"
+	# It is the suites' number, and none of theirs.
+	unset AT_ONCE
+	printf '%s\n' "$@" | AT_ONCE=$most parallel one_of_them "$dir"
 	cat "$dir"/* >>"$lines"
 	rm -r "$dir"
 }

@@ -63,6 +63,16 @@ class Suites(unittest.TestCase):
             path.chmod(0o755)
         self.assertEqual(self.door("together ./one ./two")[:2], (0, ["ok one", "ok two", "2 passed, 0 failed"]))
 
+    def test_side_by_side_so_many_at_a_time(self):
+        # Each says how many run: their files are there for so long.
+        names = ["one", "two", "three", "four"]
+        for name in names:
+            path = self.top / name
+            path.write_text(f"#!/bin/sh\n: >{name}.runs\nsleep 0.3\necho \"ok $(ls *.runs | wc -l)\"\nsleep 0.3\nrm {name}.runs\n")
+            path.chmod(0o755)
+        lines = self.door("AT_ONCE=2 together " + " ".join(f"./{name}" for name in names))[1]
+        self.assertEqual(lines, [*(["ok 2"] * 4), "4 passed, 0 failed"])
+
     def test_side_by_side_each_failure_counts(self):
         one, two = self.says("one", "not ok a", rc=1), self.says("two", "ok b", rc=4)
         rc, lines, _ = self.door(f"together {one} {two}")
@@ -72,4 +82,5 @@ class Suites(unittest.TestCase):
         path = self.top / "one"
         path.write_text("#!/bin/sh\necho \"ok ${AT_ONCE:-as always} $*\"\n")
         path.chmod(0o755)
-        self.assertEqual(self.door("together './one a b' './one c'")[1][:2], ["ok as always a b", "ok as always c"])
+        for how in ("together", "AT_ONCE=1 together"):
+            self.assertEqual(self.door(f"{how} './one a b' './one c'")[1][:2], ["ok as always a b", "ok as always c"], how)

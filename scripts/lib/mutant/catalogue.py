@@ -34,7 +34,7 @@ CARGO = ("loom", "host", "step", "shuttle", "sim", "rdma")
 # The doors that plant bugs, the worlds that `make test` has no time for, and those in which it plants every bug.
 DOORS = ("test", "test-deep")
 DEEP = ("rdma", "job", "device", "proof", "tla", "tsan", "suite")
-QUICK = ("python", "litmus")
+QUICK = ("litmus",)
 
 # Key: its type, and the worlds that know it.
 OPTIONS = {
@@ -51,7 +51,7 @@ OPTIONS = {
     "silent": (bool, ("lockdep",)),                  # the report of `shows` must not come
     "least": (int, ("lockdep",)),                    # at least so many leaks
     "after": (str, WORLDS),                          # another bug of the catalogue that is planted first
-    "deep": ((bool, list), WORLDS[:-1]),             # planted by test-deep alone: true, or which of `caught`; false: by test,
+    "deep": ((bool, list), WORLDS),                  # planted by test-deep alone: true, or which of `caught`; false: by test,
                                                      # though other bugs of its claim stand before it
 }
 CATALOGUE_KEYS = {"tests", "claim", "mutant"}
@@ -96,7 +96,7 @@ class Bug:
     edits: list
     caught: list
     options: dict
-    spared: bool = False  # other bugs of its claims that `make test` plants are in its file, and stand before it
+    spared: bool = False  # `make test` plants another bug of each of its claims
 
     @property
     def full(self):
@@ -268,17 +268,14 @@ def load_all(folder):
 
 
 def _spare(catalogues):
-    """For each claim `make test` plants a bug in each file that the claim's bugs are in; it is spared the others."""
+    """For each claim `make test` plants one of the claim's bugs; it is spared the others."""
     candidates = {bug.full: bug for one in catalogues.values() for bug in one.bugs.values()
                   if any(bug.door(catch) == "test" for catch in bug.caught)}
     kept = {name for name, bug in candidates.items() if bug.option("deep") is False}
     for claim in (claim for one in catalogues.values() for claim in one.claims):
         named = [candidates[name] for name in claim.bugs if name in candidates]
-        files = {bug.edits[0].file for bug in named if bug.full in kept}
-        for bug in named:
-            if bug.edits[0].file not in files:
-                files.add(bug.edits[0].file)
-                kept.add(bug.full)
+        if named and not any(bug.full in kept for bug in named):
+            kept.add(named[0].full)
         for bug in named:
             bug.spared = True
     for name in kept:

@@ -9,6 +9,7 @@ AT = "build/mutants-python"
 
 class Python(World):
     title, names = "python", ("python",)
+    beside = True
 
     def run(self, log, tree, tests):
         return self.shell.run(log, "tests/suites/engine", "--in", tree, *tests)
