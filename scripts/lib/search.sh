@@ -19,3 +19,21 @@ keep_named() {
 
 # is_named SEARCH : a bug of the catalogues must be found by it.
 is_named() { grep -qFx -e "$1" <<<"$named"; }
+
+# earlier NAME TOOLBOX FILE... : the folder in the cache for what NAME finds. It is a function of these files and of the tools
+# of the toolbox, so what an earlier run has found there is found.
+earlier() {
+	local name=$1 toolbox
+	toolbox=$("$top/scripts/build/$2-toolbox") || return
+	shift 2
+	echo "$cache/found-$name-$(digest "$@")-${toolbox##*/}"
+}
+
+# keep DIR FOLDER : DIR is found from now on, until nobody has made it anew for 30 days.
+keep() {
+	local new
+	forget 30 'found-*' '.found-*'
+	new=$(mktemp -d "$cache/.found-XXXXXX")
+	cp -a "$1/." "$new"
+	mv -T "$new" "$2" 2>/dev/null || rm -rf "$new"
+}
