@@ -3,6 +3,7 @@
 """user_runs.py FOLDER OUT : each benchmark under each lock, at each number of threads. FOLDER has the compiled programs and the library.
 The locks take turns, and another one begins in each round. Writes OUT/user-raw.csv, a row a run. Before the rounds each lock
 runs once with statistics: OUT/user-locks.csv has how many locks were taken, which a program that takes none of ours ends.
+OUT/profile-PROGRAM.csv has the mutexes of a database with one thread.
 
 The environment has PROGRAMS, LOCKS and THREADS as lists by comma, RUNS, SECS, WAIT, CPUS."""
 
@@ -17,6 +18,8 @@ import tempfile
 import time
 
 PROGRAMS = ("mutexbench", "throw", "stress_latency", "leveldb", "rocksdb")
+# Those of which the simulator takes sections (rust/coherence/profiles).
+PROFILED = ("leveldb", "rocksdb")
 LOCKS = ("glibc", "ticket", "twa", "one-word-twa", "mcs", "clh", "ttas")
 # The fewest locks an operation that prove that the library was there. RocksDB finds in memory, without one, what its writer has
 # just written.
@@ -62,12 +65,12 @@ class Benchmarks:
                     f"--duration={max(1, round(seconds))}", *ROCKSDB]
         return [self.file(name), str(threads), str(seconds)]
 
-    def run(self, name, lock, threads, seconds, *, stats=False):
-        """(operations, seconds, statistics) of a run."""
+    def run(self, name, lock, threads, seconds, *options):
+        """(operations, seconds, statistics) of a run, with options of handover-run."""
         command = self.command(name, threads, seconds)
         if lock != "glibc":
             command = [self.file("handover-run"), "--library", self.file("libhandover.so"), "--lock", lock, "--wait", self.wait,
-                       *(["--stats"] if stats else []), "--", *command]
+                       *options, "--", *command]
         said, told = self.said(command, {"LD_PRELOAD": self.file("find_object.so")} if name == "throw" else None)
         if name == "rocksdb":
             # The rate that it prints is that of a run in which each thread ends by itself.
@@ -85,7 +88,7 @@ class Benchmarks:
 
 def proof(benchmarks, name, lock, threads, seconds):
     """A run with statistics. The operations take locks, and none of them is glibc's."""
-    ops, _, counts = benchmarks.run(name, lock, threads, seconds, stats=True)
+    ops, _, counts = benchmarks.run(name, lock, threads, seconds, "--stats")
     taken, left = int(counts.get("locks", 0)), int(counts.get("left_mutexes", -1))
     if left or taken < LEAST[name] * ops:
         sys.exit(f"bench-user: {name}, {lock}, {threads} threads: {ops} operations took {taken} locks, and left {left} calls to glibc")
@@ -109,6 +112,10 @@ def main():
             for lock in locks:
                 if lock != "glibc":
                     table.writerow(proof(benchmarks, name, lock, threads[-1], min(seconds, 0.25)))
+    ours = next((lock for lock in locks if lock != "glibc"), None)
+    for name in PROFILED if ours else ():
+        if name in programs:
+            benchmarks.run(name, ours, 1, seconds, "--profile", str(pathlib.Path(out).absolute() / f"profile-{name}.csv"))
     with open(f"{out}/user-raw.csv", "w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["program", "threads", "run", "lock", "ops", "seconds"])

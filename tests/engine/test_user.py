@@ -200,11 +200,17 @@ class Runs(unittest.TestCase):
                 self.assertIn(" --wait park ", line)
         ours = [line for line in notes if line.startswith("handover-run")]
         # Three programs, two locks: three rounds at two numbers of threads, and a run with statistics. The timed ones have none.
-        self.assertEqual(len(ours), 3 * 2 * (3 * 2 + 1))
+        # Of each database one thread is profiled, before them.
+        profiled = [line for line in ours if " --profile " in line]
+        self.assertEqual(len(ours) - len(profiled), 3 * 2 * (3 * 2 + 1))
         self.assertEqual(sum(" --stats " in line for line in ours), 3 * 2)
+        self.assertEqual(sum(" --lock twa " in line and f" --profile {self.at}/profile-{name}.csv -- " in line and after in line
+                             for line, name, after in zip(profiled, ("leveldb", "rocksdb"),
+                                                          ("leveldb 20000 1 seconds 2", "--threads=1 --duration=2"), strict=True)), 2)
+        self.assertEqual(ours[6:8], profiled)
         # RocksDB was filled once, and each run begins with those files.
         sizes = (self.at / "notes.sizes").read_text().split()
-        self.assertEqual(sizes, ["1"] + ["2"] * (3 * 3 * 2 + 2))
+        self.assertEqual(sizes, ["1"] + ["2"] * (3 * 3 * 2 + 2 + 1))
 
     def test_a_library_that_is_not_there(self):
         for taken, left in ((79, 0), (0, 0), (200, 1)):

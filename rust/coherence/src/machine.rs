@@ -121,7 +121,7 @@ const CORE_TO_CORE: Source = Source::Read(
 
 macro_rules! costs {
     ($($name:ident: $default:literal, $least:literal to $most:literal, $source:expr, $about:literal;)*) => {
-        /// What accesses and the benchmarks' work cost, in nanoseconds, and a share.
+        /// What accesses and the benchmarks' work cost: nanoseconds, and ratios.
         ///
         /// A file of costs is JSON. It names those that differ from the default:
         ///
@@ -200,6 +200,8 @@ costs! {
     delay_loop: 1.0, 0.5 to 2.0, Source::Free, "An iteration of the delay loop of libslock's stress_latency.";
     throw_section: 100.0, 25.0 to 400.0, Source::Free, "A walk over the loaded modules during a throw, under the lock.";
     throw_gap: 50.0, 12.5 to 200.0, Source::Free, "What a throw does between two of its walks.";
+    profile_hold: 1.0, 0.5 to 2.0, Source::Free, "A program's section here, to the same where it was measured.";
+    profile_gap: 1.0, 0.5 to 2.0, Source::Free, "A program's time between two sections here, to the same where it was measured.";
 }
 
 /// Picoseconds.

@@ -17,7 +17,7 @@ use coherence::{
     paper::{self, Rates},
     plan::{rows, Plan},
     tables::{Table, TABLES},
-    Costs, Lock, Topology, Workload, COLUMNS, LOCKS, NO_LOCK,
+    Costs, Lock, Profile, Topology, Workload, COLUMNS, LOCKS, NO_LOCK,
 };
 
 /// Runs locks on a simulated machine and prints a line of CSV for each run. A thread acquires the lock, works, releases,
@@ -28,10 +28,16 @@ struct Arguments {
     /// Locks, by comma; `--lock list` prints them
     #[arg(long, value_delimiter = ',')]
     lock: Vec<String>,
-    /// The benchmark: diameter, which has no lock, mutexbench, throw, stress_latency, locktorture, or plain. The
-    /// sections of plain are those of --section and --between [default: mutexbench, or plain with one of these]
-    #[arg(long, value_parser = workload)]
+    /// The benchmark: diameter, which has no lock, mutexbench, throw, stress_latency, locktorture, leveldb, rocksdb, or
+    /// plain. The sections of plain are those of --section and --between [default: mutexbench, or plain with one of these]
+    #[arg(long, value_parser = workload, conflicts_with = "profile")]
     workload: Option<Workload>,
+    /// A file that `handover-run --profile` wrote: sections and the times between them are drawn as it has them
+    #[arg(long)]
+    profile: Option<PathBuf>,
+    /// The profile's mutex, by its symbol or address; without it the one that was acquired most
+    #[arg(long, requires = "profile")]
+    mutex: Option<String>,
     /// Numbers of threads, by comma; each has a CPU of its own
     #[arg(long, default_value = "1,2,4,8,18,36,72", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     threads: Vec<u32>,
@@ -77,8 +83,8 @@ fn workload(said: &str) -> Result<Workload, String> {
             between: 0.0,
         }),
         name => Workload::named(name).ok_or_else(|| {
-            let names = Workload::PAPER.map(Workload::name).join(", ");
-            format!("allowed: {names}, plain")
+            let names: Vec<&str> = Workload::all().map(Workload::name).collect();
+            format!("allowed: {}, plain", names.join(", "))
         }),
     }
 }
@@ -135,7 +141,14 @@ fn machines(arguments: &Arguments) -> Result<Vec<Costs>, Box<dyn Error>> {
 
 fn simulate(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let has_times = arguments.section.is_some() || arguments.between.is_some();
-    let workload = match (arguments.workload, has_times) {
+    let profile = match &arguments.profile {
+        Some(file) => Some(Workload::Program(Profile::open(
+            file,
+            arguments.mutex.as_deref(),
+        )?)),
+        None => None,
+    };
+    let workload = match (arguments.workload.or(profile), has_times) {
         (Some(Workload::Plain { .. }), _) | (None, true) => Workload::Plain {
             section: arguments.section.unwrap_or(12.0),
             between: arguments.between.unwrap_or(540.0),

@@ -157,8 +157,7 @@ struct Sentence {
     section: &'static str,
     figure: &'static str,
     words: &'static str,
-    /// None: nothing here simulates it.
-    file: Option<&'static str>,
+    file: &'static str,
     /// Whether the layout of the lock's words matters.
     has_layouts: bool,
     parts: &'static [Part],
@@ -167,36 +166,23 @@ struct Sentence {
 const MUTEX_BENCH: &str = "coherence.csv";
 const THROW: &str = "coherence-throw.csv";
 const TORTURE: &str = "coherence-locktorture.csv";
+const LEVELDB: &str = "coherence-leveldb.csv";
 
-/// What LevelDB's sentence of section 4.4 will be judged by. There is no table of it yet.
-#[expect(dead_code, reason = "the bounds come before the first table")]
+/// What LevelDB's sentence of section 4.4 is judged by.
 const OF_LEVELDB: &[Part] = &[
     Part {
         says: "ticket to the better of TWA and MCS, the least of 1 to 4 threads",
-        of: |view| {
-            least(view.threads(1, 4)?.into_iter().map(|threads| {
-                Ok(view
-                    .to("ticket", "twa", threads)?
-                    .min(view.to("ticket", "mcs", threads)?))
-            }))
-        },
+        of: |view| ticket_to_the_better(view, 4),
         bound: Bound::AtLeast(bound::AS_GOOD),
     },
     Part {
         says: "ticket, 72 threads to its best",
-        of: |view| {
-            let all = view.threads(1, 72)?;
-            let best = most(all.into_iter().map(|it| view.rate("ticket", it)))?;
-            Ok(view.rate("ticket", 72)? / best)
-        },
+        of: ticket_to_its_best,
         bound: Bound::AtMost(bound::DROP),
     },
     Part {
         says: "TWA to MCS, the least of 8 to 72 threads",
-        of: |view| {
-            let all = view.threads(8, 72)?;
-            least(all.into_iter().map(|it| view.to("twa", "mcs", it)))
-        },
+        of: |view| twa_to_mcs(view, 8),
         bound: Bound::AtLeast(bound::AS_GOOD),
     },
 ];
@@ -210,7 +196,7 @@ const SENTENCES: &[Sentence] = &[
         section: "1",
         figure: "1",
         words: "As we increase the number of concurrent readers, the writer's progress is slowed.",
-        file: Some("coherence-diameter.csv"),
+        file: "coherence-diameter.csv",
         has_layouts: false,
         parts: &[
             Part {
@@ -232,18 +218,12 @@ const SENTENCES: &[Sentence] = &[
         section: "4.1",
         figure: "2",
         words: "As seen in the figure, ticket locks performs the best up to 6 threads, with TWA lagging slightly behind.",
-        file: Some(MUTEX_BENCH),
+        file: MUTEX_BENCH,
         has_layouts: true,
         parts: &[
             Part {
                 says: "ticket to the better of TWA and MCS, the least of 1 to 6 threads",
-                of: |view| {
-                    least(view.threads(1, 6)?.into_iter().map(|threads| {
-                        Ok(view
-                            .to("ticket", "twa", threads)?
-                            .min(view.to("ticket", "mcs", threads)?))
-                    }))
-                },
+                of: |view| ticket_to_the_better(view, 6),
                 bound: Bound::AtLeast(bound::AS_GOOD),
             },
             Part {
@@ -260,7 +240,7 @@ const SENTENCES: &[Sentence] = &[
         section: "4.1",
         figure: "2",
         words: "As we further increase the thread count, however, ticket locks fail to scale.",
-        file: Some(MUTEX_BENCH),
+        file: MUTEX_BENCH,
         has_layouts: true,
         parts: &[Part {
             says: "ticket, 72 threads to 6",
@@ -272,7 +252,7 @@ const SENTENCES: &[Sentence] = &[
         section: "4.1",
         figure: "2",
         words: "MCS provides stable asymptotic performance that surpasses ticket locks at 24 threads.",
-        file: Some(MUTEX_BENCH),
+        file: MUTEX_BENCH,
         has_layouts: true,
         parts: &[
             Part {
@@ -303,14 +283,11 @@ const SENTENCES: &[Sentence] = &[
         section: "4.1",
         figure: "2",
         words: "TWA manages to always outperform MCS, freeing the developer from making a choice between MCS locks and ticket locks.",
-        file: Some(MUTEX_BENCH),
+        file: MUTEX_BENCH,
         has_layouts: true,
         parts: &[Part {
             says: "TWA to MCS, the least of all",
-            of: |view| {
-                let all = view.threads(1, 72)?;
-                least(all.into_iter().map(|it| view.to("twa", "mcs", it)))
-            },
+            of: |view| twa_to_mcs(view, 1),
             bound: Bound::AtLeast(1.0),
         }],
     },
@@ -318,7 +295,7 @@ const SENTENCES: &[Sentence] = &[
         section: "4.2",
         figure: "3",
         words: "In Fig. 3 we observe that performance drops significantly between 1 and 2 threads.",
-        file: Some(THROW),
+        file: THROW,
         has_layouts: true,
         parts: &[Part {
             says: "2 threads to 1, the most of the locks",
@@ -330,7 +307,7 @@ const SENTENCES: &[Sentence] = &[
         section: "4.2",
         figure: "3",
         words: "There is little or no benefit from multiple threads, given that execution is largely serialized, but coherent communication costs are incurred.",
-        file: Some(THROW),
+        file: THROW,
         has_layouts: true,
         parts: &[Part {
             says: "the best beyond 1 thread to 1, the most of the locks",
@@ -342,7 +319,7 @@ const SENTENCES: &[Sentence] = &[
         section: "4.2",
         figure: "3",
         words: "As we increase beyond two threads performance improves slightly, but never exceeds that observed at one thread.",
-        file: Some(THROW),
+        file: THROW,
         has_layouts: true,
         parts: &[
             Part {
@@ -361,7 +338,7 @@ const SENTENCES: &[Sentence] = &[
         section: "4.2",
         figure: "3",
         words: "Beyond 2 threads, the shape of the graph recapitulates that seen in MutexBench.",
-        file: Some(THROW),
+        file: THROW,
         has_layouts: true,
         parts: &[
             Part {
@@ -392,15 +369,15 @@ const SENTENCES: &[Sentence] = &[
         section: "4.4",
         figure: "5",
         words: "Ticket locks exhibit a very slight advantage over MCS and TWA at low threads count after which ticket locks fade and TWA matches or exceeds the performance of MCS.",
-        file: None,
+        file: LEVELDB,
         has_layouts: true,
-        parts: &[],
+        parts: OF_LEVELDB,
     },
     Sentence {
         section: "4.6",
         figure: "7",
         words: "As we can see in Fig. 7, classic ticket locks perform well at low conconcurrency but fade as the number of threads increases.",
-        file: Some(TORTURE),
+        file: TORTURE,
         has_layouts: true,
         parts: &[
             Part {
@@ -416,11 +393,7 @@ const SENTENCES: &[Sentence] = &[
             },
             Part {
                 says: "ticket, 72 threads to its best",
-                of: |view| {
-                    let all = view.threads(1, 72)?;
-                    let best = most(all.into_iter().map(|it| view.rate("ticket", it)))?;
-                    Ok(view.rate("ticket", 72)? / best)
-                },
+                of: ticket_to_its_best,
                 bound: Bound::AtMost(bound::DROP),
             },
         ],
@@ -429,7 +402,7 @@ const SENTENCES: &[Sentence] = &[
         section: "4.6",
         figure: "7",
         words: "TWA performs the same or slightly better than qspinlock, although TWA is far simpler.",
-        file: Some(TORTURE),
+        file: TORTURE,
         has_layouts: true,
         parts: &[Part {
             says: "TWA to qspinlock's algorithm, the least of all",
@@ -444,7 +417,28 @@ const SENTENCES: &[Sentence] = &[
 
 /// Whether a sentence's part is computed of the table of this file.
 pub fn reads(file: &str) -> bool {
-    SENTENCES.iter().any(|it| it.file == Some(file))
+    SENTENCES.iter().any(|it| it.file == file)
+}
+
+/// The ticket lock's rate to the better of TWA's and MCS's: the least, of up to so many threads.
+fn ticket_to_the_better(view: &View<'_>, to: u32) -> Result<f64, Lacking> {
+    least(view.threads(1, to)?.into_iter().map(|threads| {
+        let [twa, mcs] = ["twa", "mcs"].map(|it| view.to("ticket", it, threads));
+        Ok(twa?.min(mcs?))
+    }))
+}
+
+/// TWA's rate to MCS's, the least of those from so many threads on.
+fn twa_to_mcs(view: &View<'_>, from: u32) -> Result<f64, Lacking> {
+    let all = view.threads(from, 72)?;
+    least(all.into_iter().map(|it| view.to("twa", "mcs", it)))
+}
+
+/// The ticket lock's rate with 72 threads, to its best.
+fn ticket_to_its_best(view: &View<'_>) -> Result<f64, Lacking> {
+    let all = view.threads(1, 72)?;
+    let best = most(all.into_iter().map(|it| view.rate("ticket", it)))?;
+    Ok(view.rate("ticket", 72)? / best)
 }
 
 /// The best rate of each of the paper's locks from so many threads on, to its rate with others.
@@ -524,24 +518,7 @@ fn judged(
     tables: &BTreeMap<String, Rates>,
 ) -> Result<Vec<[String; VERDICT_COLUMNS.len()]>, String> {
     let head = [sentence.section, sentence.figure, sentence.words].map(str::to_owned);
-    let Some(file) = sentence.file else {
-        let [section, figure, words] = head;
-        let nothing = String::new;
-        return Ok(vec![[
-            section,
-            figure,
-            words,
-            nothing(),
-            nothing(),
-            nothing(),
-            nothing(),
-            nothing(),
-            nothing(),
-            nothing(),
-            "not simulated".to_owned(),
-            "not simulated".to_owned(),
-        ]]);
-    };
+    let file = sentence.file;
     let rates = tables
         .get(file)
         .ok_or_else(|| format!("{file}: no such table"))?;
@@ -624,7 +601,7 @@ mod tests {
             section: "9",
             figure: "8",
             words: "TWA is ahead of MCS.",
-            file: Some(MUTEX_BENCH),
+            file: MUTEX_BENCH,
             has_layouts,
             parts,
         }

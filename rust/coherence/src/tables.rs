@@ -25,8 +25,8 @@ pub const OUTLOOK: Topology = Topology {
 pub struct Table {
     /// The file's name.
     pub file: &'static str,
-    /// What the threads do.
-    pub workload: Workload,
+    /// What the threads do, by its name.
+    pub workload: &'static str,
     /// The machines' shape.
     pub topology: Topology,
     /// The locks' names.
@@ -61,7 +61,7 @@ const ARRAY: &[u32] = &[4096];
 pub const TABLES: &[Table] = &[
     Table {
         file: "coherence-diameter.csv",
-        workload: Workload::InvalidationDiameter,
+        workload: "diameter",
         topology: Topology::PAPER,
         locks: &["none"],
         threads: &[1, 2, 3, 4, 8, 12, 18, 24, 36, 48, 72],
@@ -70,7 +70,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         file: "coherence.csv",
-        workload: Workload::MutexBench,
+        workload: "mutexbench",
         topology: Topology::PAPER,
         locks: &[
             "ticket",
@@ -89,7 +89,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         file: "coherence-throw.csv",
-        workload: Workload::Throw,
+        workload: "throw",
         topology: Topology::PAPER,
         locks: LOCKS,
         threads: THREADS,
@@ -98,7 +98,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         file: "coherence-stress-latency.csv",
-        workload: Workload::StressLatency,
+        workload: "stress_latency",
         topology: Topology::PAPER,
         locks: LOCKS,
         threads: THREADS,
@@ -107,8 +107,26 @@ pub const TABLES: &[Table] = &[
         time: 1_000_000.0,
     },
     Table {
+        file: "coherence-leveldb.csv",
+        workload: "leveldb",
+        topology: Topology::PAPER,
+        locks: LOCKS,
+        threads: THREADS,
+        slots: ARRAY,
+        time: 1_000_000.0,
+    },
+    Table {
+        file: "coherence-rocksdb.csv",
+        workload: "rocksdb",
+        topology: Topology::PAPER,
+        locks: LOCKS,
+        threads: THREADS,
+        slots: ARRAY,
+        time: 1_000_000.0,
+    },
+    Table {
         file: "coherence-locktorture.csv",
-        workload: Workload::LockTorture,
+        workload: "locktorture",
         topology: Topology::PAPER,
         locks: &[
             "ticket",
@@ -125,7 +143,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         file: "coherence-thresholds.csv",
-        workload: Workload::MutexBench,
+        workload: "mutexbench",
         topology: Topology::PAPER,
         locks: &[
             "twa_threshold_0",
@@ -140,7 +158,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         file: "coherence-slots.csv",
-        workload: Workload::MutexBench,
+        workload: "mutexbench",
         topology: Topology::PAPER,
         locks: &["twa"],
         threads: &[18, 72],
@@ -149,7 +167,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         file: "coherence-outlook.csv",
-        workload: Workload::MutexBench,
+        workload: "mutexbench",
         topology: OUTLOOK,
         locks: &[
             "ticket",
@@ -170,7 +188,8 @@ impl Table {
     pub fn plan(&self) -> Plan {
         let named = |name: &&str| lock(name).unwrap_or_else(|| panic!("no lock is called {name}"));
         Plan {
-            workload: self.workload,
+            workload: Workload::named(self.workload)
+                .unwrap_or_else(|| panic!("no workload is called {}", self.workload)),
             topology: self.topology,
             locks: self.locks.iter().map(named).collect(),
             threads: self.threads.to_vec(),

@@ -5,7 +5,10 @@
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::machine::{ps, Costs, Time};
+use crate::{
+    machine::{ps, Costs, Time},
+    profile::{Profile, PROGRAMS},
+};
 
 /// A benchmark.
 ///
@@ -42,6 +45,9 @@ pub enum Workload {
     StressLatency,
     /// Section 4.6. 20 steps in the section, 0 to 399 between.
     LockTorture,
+    /// A mutex of a program: sections and the times between them are drawn as they were measured. Those of sections 4.4
+    /// and 4.5 are here by their names.
+    Program(&'static Profile),
 }
 
 /// Steps of a MutexBench section, and the bound of those between two.
@@ -56,14 +62,14 @@ const LOCK_TORTURE: (u32, u32) = (20, 400);
 /// How long sections are, in nanoseconds, and what lies between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Times {
-    /// Each section.
+    /// Each section; of a program the mean.
     pub section: f64,
-    /// The shortest and the longest time between two sections of a thread.
+    /// The shortest and the longest time between two sections of a thread; of a program twice the mean.
     pub between: (f64, f64),
 }
 
 impl Workload {
-    /// The paper's.
+    /// The paper's, but for its programs.
     pub const PAPER: [Self; 5] = [
         Self::InvalidationDiameter,
         Self::MutexBench,
@@ -81,12 +87,20 @@ impl Workload {
             Self::Throw => "throw",
             Self::StressLatency => "stress_latency",
             Self::LockTorture => "locktorture",
+            Self::Program(profile) => profile.name(),
         }
     }
 
-    /// The paper's benchmark of this name.
+    /// The paper's benchmark or program of this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::PAPER.into_iter().find(|it| it.name() == name)
+        Self::all().find(|it| it.name() == name)
+    }
+
+    /// The paper's benchmarks, then its programs: `leveldb` and `rocksdb`.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::PAPER
+            .into_iter()
+            .chain(PROGRAMS.iter().map(Self::Program))
     }
 
     /// Whether it has a lock.
@@ -124,6 +138,21 @@ impl Workload {
             },
             Self::StressLatency => steps(STRESS_LATENCY, costs.delay_loop, STRESS_LATENCY.1),
             Self::LockTorture => steps(LOCK_TORTURE, costs.torture_step, 1),
+            Self::Program(profile) => {
+                let gap = profile.gap() * costs.profile_gap;
+                Times {
+                    section: profile.hold() * costs.profile_hold,
+                    between: (gap, gap),
+                }
+            }
+        }
+    }
+
+    /// The length of a section, drawn where sections differ.
+    fn section(self, costs: &Costs, draw: &mut Pcg64Mcg) -> Time {
+        match self {
+            Self::Program(profile) => ps(profile.hold.draw(draw) * costs.profile_hold),
+            _ => ps(self.times(costs).section),
         }
     }
 
@@ -135,6 +164,7 @@ impl Workload {
             // The step that draws a number, and as many as it says.
             Self::MutexBench => drawn(MUTEX_BENCH.1, costs.mersenne_step, draw),
             Self::LockTorture => drawn(LOCK_TORTURE.1, costs.torture_step, draw),
+            Self::Program(profile) => ps(profile.gap.draw(draw) * costs.profile_gap),
             Self::InvalidationDiameter | Self::Throw | Self::StressLatency => ps(between.1),
         }
     }
@@ -160,7 +190,6 @@ pub(crate) struct Turns {
     workload: Workload,
     costs: Costs,
     draw: Pcg64Mcg,
-    section: Time,
     /// The sections of this round that have been.
     done: u32,
 }
@@ -171,7 +200,6 @@ impl Turns {
             workload,
             costs: costs.clone(),
             draw,
-            section: ps(workload.times(costs).section),
             done: 0,
         }
     }
@@ -193,7 +221,7 @@ impl Iterator for Turns {
             self.done = 0;
         }
         Some(Turn {
-            section: self.section,
+            section: self.workload.section(&self.costs, &mut self.draw),
             between: self.workload.between(&self.costs, &mut self.draw),
             ends_round,
         })
@@ -216,6 +244,8 @@ mod tests {
             delay_loop: 13.0,
             throw_section: 170.0,
             throw_gap: 19.0,
+            profile_hold: 0.5,
+            profile_gap: 3.0,
             ..Costs::default()
         }
     }
@@ -299,11 +329,43 @@ mod tests {
         }
     }
 
+    /// A program's sections and gaps are drawn, each with its own mean and cost.
+    #[test]
+    fn a_programs_times_are_its_profiles() {
+        for workload in ["leveldb", "rocksdb"].map(|it| Workload::named(it).expect("a program")) {
+            let Workload::Program(profile) = workload else {
+                panic!("{workload:?}");
+            };
+            let Times { section, between } = workload.times(&costs());
+            assert_eq!(section, profile.hold() * 0.5);
+            assert_eq!(between, (profile.gap() * 3.0, profile.gap() * 3.0));
+            let turns = turns(workload, 100_000);
+            for of in [|it: &Turn| it.section, |it: &Turn| it.between] {
+                let differ: BTreeSet<Time> = turns.iter().map(of).collect();
+                assert!(differ.len() > 1000, "{workload:?}: {}", differ.len());
+            }
+            let mean = |of: fn(&Turn) -> Time| {
+                turns.iter().map(|it| of(it) as f64).sum::<f64>() / turns.len() as f64 / 1000.0
+            };
+            for (seen, due) in [
+                (mean(|it| it.section), section),
+                (mean(|it| it.between), between.0),
+            ] {
+                assert!(
+                    (seen / due - 1.0).abs() < 0.05,
+                    "{workload:?}: {seen}, {due} is due"
+                );
+            }
+            assert!(turns.iter().all(|it| it.ends_round));
+        }
+    }
+
     #[test]
     fn names_lead_back() {
-        for workload in Workload::PAPER {
+        for workload in Workload::all() {
             assert_eq!(Workload::named(workload.name()), Some(workload));
         }
+        assert_eq!(Workload::all().count(), 7);
         assert_eq!(Workload::named("plain"), None);
     }
 }

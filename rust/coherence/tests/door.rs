@@ -4,7 +4,7 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use coherence::{lock, row, Costs, Settings, Topology, Workload, COLUMNS};
+use coherence::{lock, row, Costs, Profile, Settings, Topology, Workload, COLUMNS};
 
 /// What it prints, or says when it fails.
 fn sim(arguments: &str) -> Result<String, String> {
@@ -109,6 +109,39 @@ fn it_takes_a_file_of_costs() {
 }
 
 #[test]
+fn it_takes_a_profile() {
+    let text = "address,symbol,calls,contended,hold_ns,gap_ns,hold,gap\n\
+                0x10,one,8,0,640,4000,5:4 6:3 7:1,8:6 9:1 10:1\n\
+                0x20,two,3,0,210,9000,6:3,11:3\n,others,9,,,,,\n";
+    let file = std::env::temp_dir().join(format!("handover-profile-{}.csv", std::process::id()));
+    fs::write(&file, text).expect("a file");
+    let arguments = format!(
+        "--lock mcs --threads 3 --time 20000 --profile {}",
+        file.display()
+    );
+    let said = [&arguments, &format!("{arguments} --mutex 0x20")].map(|it| sim(it));
+    let wrong = ["--mutex others", "--section 5"].map(|it| sim(&format!("{arguments} {it}")));
+    fs::remove_file(&file).expect("the file");
+    for (said, mutex) in said.into_iter().zip([None, Some("two")]) {
+        let profile = Profile::read("profile", text, mutex).expect("a profile");
+        let settings = Settings {
+            time: 20_000.0,
+            ..Settings::new(Workload::Program(Box::leak(Box::new(profile))), 3, 1)
+        };
+        let said = said.expect("a run");
+        assert_eq!(said.lines().nth(1), Some(&line("mcs", 0, &settings)[..]));
+    }
+    let due = [
+        format!(
+            "handover-sim: {}: no mutex has the symbol or address others\n",
+            file.display()
+        ),
+        "handover-sim: profile: --section and --between are of plain alone\n".to_owned(),
+    ];
+    assert_eq!(wrong, due.map(Err));
+}
+
+#[test]
 fn what_it_cannot_run_gets_one_line() {
     for (arguments, why) in [
         (
@@ -129,6 +162,7 @@ fn what_it_cannot_run_gets_one_line() {
             "--costs /dev/null",
             "/dev/null: EOF while parsing a value at line 1 column 0",
         ),
+        ("--profile /dev/null", "/dev/null: no mutex"),
         ("--lock busted --threads 8", "busted with 8 threads: at "),
     ] {
         let said = match sim(arguments) {
