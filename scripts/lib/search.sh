@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # shellcheck shell=bash
 # Sourced by the suites that search models: which searches there are, and which of them a planted bug names.
+# shellcheck disable=SC2154 # env.sh sets them
 
 # chosen [NAME...] : of the names on standard input these, or all; dies of one that is not there.
 chosen() {
