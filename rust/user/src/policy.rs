@@ -12,8 +12,12 @@ use core::{
 
 use handover_locks::Awaited;
 
-/// How often a waiter that yields or parks looks first.
+/// How often a waiter that yields looks first.
 pub const SPINS: u32 = 128;
+
+/// How often a waiter that parks looks first: for about as long as it takes to sleep and to be woken. One that sleeps much
+/// sooner is late for its next turn, so that each hand-over then wakes a sleeper. docs/results/user.md has the figures.
+pub const PARK_SPINS: u32 = 700;
 
 /// How a thread waits for a word, and what a releasing operation does for those that wait.
 pub trait Policy: Sized + 'static {
@@ -94,7 +98,7 @@ mod system {
 
     use handover_locks::Awaited;
 
-    use super::{spin, Policy, Spin, SPINS};
+    use super::{spin, Policy, Spin, PARK_SPINS, SPINS};
     use crate::{barrier, futex, park};
 
     /// A waiter looks [`SPINS`] times, then gives up its CPU between two looks.
@@ -134,7 +138,7 @@ mod system {
         }
     }
 
-    /// A waiter looks [`SPINS`] times, then sleeps until its turn comes.
+    /// A waiter looks [`PARK_SPINS`] times, then sleeps until its turn comes.
     #[derive(Debug)]
     pub enum Park {}
 
@@ -146,7 +150,7 @@ mod system {
 
         #[inline]
         fn wait(word: &AtomicU32, awaited: Awaited) -> u32 {
-            spin(word, awaited, SPINS).unwrap_or_else(|| park::sleep(word, awaited))
+            spin(word, awaited, PARK_SPINS).unwrap_or_else(|| park::sleep(word, awaited))
         }
 
         #[inline(always)]
