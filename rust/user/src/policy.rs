@@ -15,7 +15,7 @@ use handover_locks::Awaited;
 /// How often a waiter that yields looks first.
 pub const SPINS: u32 = 128;
 
-/// How often a waiter that parks looks first: for about as long as it takes to sleep and to be woken. One that sleeps much
+/// How often a waiter that parks looks first. That takes about as long as to sleep and to be woken. One that sleeps much
 /// sooner is late for its next turn, so that each hand-over then wakes a sleeper. docs/results/user.md has the figures.
 pub const PARK_SPINS: u32 = 700;
 
