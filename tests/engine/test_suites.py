@@ -64,14 +64,21 @@ class Suites(unittest.TestCase):
         self.assertEqual(self.door("together ./one ./two")[:2], (0, ["ok one", "ok two", "2 passed, 0 failed"]))
 
     def test_side_by_side_so_many_at_a_time(self):
-        # Each says how many run: their files are there for so long.
+        # The first two wait for each other, and then a second for a third, which must not begin before one of them has ended.
         names = ["one", "two", "three", "four"]
+        first = """for i in $(seq 200); do [ ! -e one.began ] || [ ! -e two.began ] || break; sleep 0.05; done
+[ -e one.began ] && [ -e two.began ] || exit 1
+for i in $(seq 20); do
+	if [ -e three.began ] || [ -e four.began ]; then [ -e one.ended ] || [ -e two.ended ] || exit 1; fi
+	sleep 0.05
+done
+"""
         for name in names:
             path = self.top / name
-            path.write_text(f"#!/bin/sh\n: >{name}.runs\nsleep 0.3\necho \"ok $(ls *.runs | wc -l)\"\nsleep 0.3\nrm {name}.runs\n")
+            path.write_text(f"#!/bin/sh\n: >{name}.began\n{first if name in names[:2] else ''}: >{name}.ended\necho ok {name}\n")
             path.chmod(0o755)
         lines = self.door("AT_ONCE=2 together " + " ".join(f"./{name}" for name in names))[1]
-        self.assertEqual(lines, [*(["ok 2"] * 4), "4 passed, 0 failed"])
+        self.assertEqual(lines, [*(f"ok {name}" for name in names), "4 passed, 0 failed"])
 
     def test_side_by_side_each_failure_counts(self):
         one, two = self.says("one", "not ok a", rc=1), self.says("two", "ok b", rc=4)
