@@ -116,6 +116,11 @@ class Page(unittest.TestCase):
         self.assertIn("\n".join(report["tables"](found, report["read"](data / "user-locks.csv"))), page)
         self.assertIn(report["bound"](found), page)
         self.assertEqual([{key: str(value) for key, value in row.items()} for row in found], report["read"](data / "user.csv"))
+        # What the page says of LevelDB.
+        ratios = {(int(row["threads"]), row["lock"]): float(row["ratio"]) for row in found if row["program"] == "leveldb"}
+        self.assertGreaterEqual(min(ratios[4, lock] for lock in ("twa", "one-word-twa")), 1)
+        self.assertLess(max(ratios[4, lock] for lock in ("ticket", "mcs", "clh")), 0.5)
+        self.assertLess(max(ratios[8, lock] for lock in ("ticket", "twa", "one-word-twa", "mcs", "clh")), 0.05)
         # Each lock takes locks of ours in each program, and each has as many rounds as any.
         self.assertEqual(len({row["runs"] for row in found}), 1)
         self.assertEqual(len(found), 5 * 4 * 7)

@@ -81,8 +81,7 @@ impl Profile {
         let mut found: Option<Row> = None;
         for row in rows.deserialize() {
             let row: Row = row.map_err(|error| NoProfile::NoTable(error.to_string()))?;
-            let is_asked =
-                mutex.is_none_or(|it| [&row.symbol, &row.address].contains(&&it.to_owned()));
+            let is_asked = mutex.is_none_or(|it| row.symbol == it || row.address == it);
             // The row of all others is of no mutex.
             let is_one = !row.address.is_empty();
             if is_asked && is_one && found.as_ref().is_none_or(|it| row.calls > it.calls) {
