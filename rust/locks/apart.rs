@@ -101,6 +101,21 @@ impl<C: Word> Word for Apart<C> {
     }
 
     #[inline(always)]
+    fn swap_acq_rel_part(&self, mask: u32, value: u32) -> u32 {
+        self.0.swap_acq_rel_part(mask, value)
+    }
+
+    #[inline(always)]
+    fn store_relaxed_part(&self, old: u32, new: u32) {
+        self.0.store_relaxed_part(old, new);
+    }
+
+    #[inline(always)]
+    fn store_release_part(&self, old: u32, new: u32) {
+        self.0.store_release_part(old, new);
+    }
+
+    #[inline(always)]
     fn wait_acquire(&self, awaited: Awaited) -> u32 {
         self.0.wait_acquire(awaited)
     }

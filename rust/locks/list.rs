@@ -39,7 +39,7 @@ macro_rules! for_each_lock {
             mcs: Mcs<Word> = more, "queue of nodes (Mellor-Crummey and Scott 1991): exclusion, FIFO";
             clh: Clh<Word> = more, "queue of nodes that migrate (Craig 1993): exclusion, FIFO";
             ttas: Ttas<Word> = more, "test-and-test-and-set with back-off: exclusion";
-            qspin: Qspin<Word> = model, "the kernel's qspinlock, in 32-bit accesses: exclusion, FIFO";
+            qspin: Qspin<Word> = model, "the kernel's qspinlock: exclusion, FIFO";
             busted: Busted = control, "excludes nobody: the harness must find it";
         }
     };

@@ -66,12 +66,12 @@
 //! | 16 | the same | `try_lock`: cmpxchg of `tail` | as row 1 | `clh-unlock-relaxed`, `clh-try-relaxed` |
 //! | 17 | `Clh::lock`: swap of `tail` | `lock`: the next thread's swap | a node's flag is cleared before that thread reads it | - |
 //! | 18 | `Clh::unlock`: store of the flag | `wait`: load of the flag | as row 2 | `clh-grant-relaxed` |
-//! | 19 | `Qspin::unlock`: RMW of the word | `take`: cmpxchg of the word | as row 1 | `qspin-unlock-relaxed`, `qspin-take-relaxed` |
+//! | 19 | `Qspin::unlock`, by `store_release_part`: RMW of the word | `take`: cmpxchg of the word | as row 1 | `qspin-unlock-relaxed`, `qspin-take-relaxed` |
 //! | 20 | the same | `lock_pending`: load of the word | as row 2 | `qspin-unlock-relaxed` |
 //! | 21 | the same | `lock_queued`: the head's load of the word | as row 2 | `qspin-unlock-relaxed` |
 //! | 22 | `Qspin::lock_queued`: link | `lock_queued`: load of `next` | as row 13 | - |
 //! | 23 | `Qspin::lock_queued`: store of the flag | `lock_queued`: load of the flag | the new head sees that the last one took the word | - |
-//! | 24 | `Qspin::swap_tail`: cmpxchg of the word | `swap_tail`: the next thread's load after its cmpxchg | as row 12 | - |
+//! | 24 | `Qspin::swap_tail`, by `swap_acq_rel_part`: cmpxchg of the word | `swap_acq_rel_part`: the next thread's load after its cmpxchg | as row 12 | - |
 //! | 25 | `Ttas::unlock`: store of the word | `take`: cmpxchg of the word | as row 1 | `ttas-unlock-relaxed`, `ttas-take-relaxed` |
 //! | 26 | the same | `Ttas::wait`: load of the word | none: `take` follows | - |
 //! | 27 | `unlock` of rows 10, 15 and 19 | `lock_without_node`: load of the word | none: `try_lock` follows | - |

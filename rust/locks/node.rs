@@ -62,7 +62,7 @@ pub(super) const OWN: u32 = u32::MAX;
 pub trait Nodes: World {
     /// A node that no thread uses, for the calling thread. None if there is none left.
     ///
-    /// An index is neither 0 nor `u32::MAX`, and less than 2^23 where [`Qspin`](super::Qspin) is
+    /// An index is neither 0 nor `u32::MAX`, and less than 2^16 where [`Qspin`](super::Qspin) is
     /// used. It may be called by whatever may take a lock, also by an interrupt handler that
     /// interrupted a call.
     fn take(&self) -> Option<u32>;

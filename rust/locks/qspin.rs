@@ -14,21 +14,22 @@ use super::{
 /// |---|---|
 /// | 0 | locked |
 /// | 8 | pending: a thread without a node is next |
-/// | 9 to 31 | tail: the queue's last node, or 0 |
+/// | 16 to 31 | tail: the queue's last node, or 0 |
 ///
-/// All accesses have 32 bits. The kernel's lock on most machines writes bytes and half-words of the
-/// word. Here a thread becomes pending by a cmpxchg. The kernel sets the bit first, and may have to
-/// clear it again. A node is given back before `lock` returns. The token is 0.
+/// The kernel's lock on most machines writes bytes and half-words of the word. It does so here in a world that can
+/// ([`Word::swap_acq_rel_part`], [`Word::store_release_part`]). In any other all accesses have 32 bits. Here a thread
+/// becomes pending by a cmpxchg. The kernel sets the bit first, and may have to clear it again. A node is given back
+/// before `lock` returns. The token is 0.
 ///
 /// # Promises
 ///
-/// Exclusion. FIFO admission from the step on that sets `pending` or the tail. That step is a cmpxchg, which
-/// other threads may make fail without bound; the kernel's cannot fail. `try_lock` and a thread
-/// without a node enter whenever the word is 0.
+/// Exclusion. FIFO admission from the step on that sets `pending` or the tail. The first is a cmpxchg, and the second
+/// too where a part cannot be swapped. Other threads may make it fail without bound. The kernel's cannot fail.
+/// `try_lock` and a thread without a node enter whenever the word is 0.
 ///
 /// # Cost
 ///
-/// Uncontended: one locked read-modify-write to acquire, one to release.
+/// Uncontended: one locked read-modify-write to acquire. One to release, or a store of a byte.
 ///
 /// # Source
 ///
@@ -55,8 +56,8 @@ pub struct Qspin<C> {
 const FREE: u32 = 0;
 const LOCKED: u32 = 1;
 const PENDING: u32 = 1 << 8;
-const TAIL_SHIFT: u32 = 9;
-const TAIL: u32 = !(PENDING | (PENDING - 1));
+const TAIL_SHIFT: u32 = 16;
+const TAIL: u32 = u32::MAX << TAIL_SHIFT;
 
 /// What a node's flag says to the thread that waits on it: it is the queue's head.
 const HEAD: u32 = 1;
@@ -101,7 +102,7 @@ impl<C: Word> Qspin<C> {
         }
         // Acquire, pairs with the release in `unlock`. None but this thread takes the word meanwhile.
         self.word.wait_acquire(Awaited::bits(LOCKED, 0));
-        self.word.fetch_add_relaxed(LOCKED.wrapping_sub(PENDING));
+        self.word.store_relaxed_part(PENDING, LOCKED);
         true
     }
 
@@ -123,7 +124,7 @@ impl<C: Word> Qspin<C> {
         // Acquire, pairs with the release in `unlock`.
         let word = self.word.wait_acquire(Awaited::bits(LOCKED | PENDING, 0));
         if word >> TAIL_SHIFT != me || !self.word.cmpxchg_relaxed(word, LOCKED) {
-            self.word.fetch_add_relaxed(LOCKED);
+            self.word.store_relaxed_part(FREE, LOCKED);
             let next = node.next.wait_acquire(Awaited::not(NONE));
             world.node(next).flag.store_release(HEAD);
         }
@@ -133,23 +134,9 @@ impl<C: Word> Qspin<C> {
     /// Makes `node` the last of the queue, and returns the one that was.
     ///
     /// Release, pairs with the next thread's acquire of the tail: that thread links itself after
-    /// `next` was cleared. The acquire is a load after that thread's cmpxchg, which continues the
-    /// release sequence. A load before it may have read the same word at an earlier use of the node.
-    /// A thread without a predecessor links itself nowhere.
+    /// `next` was cleared.
     fn swap_tail(&self, node: u32) -> u32 {
-        loop {
-            let word = self.word.load_relaxed();
-            if self
-                .word
-                .cmpxchg_release(word, (word & !TAIL) | (node << TAIL_SHIFT))
-            {
-                let before = word >> TAIL_SHIFT;
-                if before != NONE {
-                    self.word.load_acquire();
-                }
-                return before;
-            }
-        }
+        self.word.swap_acq_rel_part(TAIL, node << TAIL_SHIFT) >> TAIL_SHIFT
     }
 }
 
@@ -181,7 +168,7 @@ impl<W: Nodes> RawLock<W> for Qspin<W::Word> {
     /// Release, pairs with the acquires in `take`, `lock_pending` and `lock_queued`.
     #[inline(always)]
     fn unlock(&self, _: &W, _: u32) {
-        self.word.fetch_add_release(LOCKED.wrapping_neg());
+        self.word.store_release_part(LOCKED, FREE);
     }
 
     #[inline(always)]

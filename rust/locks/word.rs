@@ -78,7 +78,7 @@ impl Awaited {
 /// a `_release` atomic. *Relaxed* is `READ_ONCE()` or a `_relaxed` atomic. Nothing here is a full
 /// barrier.
 ///
-/// Every access has all 32 bits. Arithmetic wraps.
+/// Every access has all 32 bits, but for a world's own way to write a part. Arithmetic wraps.
 ///
 /// # Examples
 ///
@@ -91,6 +91,9 @@ impl Awaited {
 /// assert_eq!(word.fetch_add_relaxed(1), u32::MAX);
 /// assert!(word.cmpxchg_relaxed(0, 5));
 /// assert_eq!(word.wait_acquire(Awaited::is(5)), 5);
+/// assert_eq!(word.swap_acq_rel_part(0xff00, 0x0300), 5);
+/// word.store_release_part(5, 2);
+/// assert_eq!(word.load_relaxed(), 0x0302);
 /// ```
 pub trait Word {
     /// Reads. Orders nothing.
@@ -134,6 +137,38 @@ pub trait Word {
 
     /// The same. What precedes a write stays before it.
     fn cmpxchg_release(&self, old: u32, new: u32) -> bool;
+
+    /// Writes `value` to the bits of `mask` in one atomic step, and returns the value before. What precedes stays
+    /// before it, and what follows after it. `value` has no other bits.
+    ///
+    /// A cmpxchg that is tried again until none comes between. It releases, and a load after it acquires: that one
+    /// reads the cmpxchg's value or a later one. A world whose machine swaps a part of a word gives its own, as the
+    /// kernel swaps a half. Mixed sizes are nothing that Rust's atomics promise.
+    #[inline(always)]
+    fn swap_acq_rel_part(&self, mask: u32, value: u32) -> u32 {
+        loop {
+            let before = self.load_relaxed();
+            if self.cmpxchg_release(before, (before & !mask) | value) {
+                self.load_acquire();
+                return before;
+            }
+        }
+    }
+
+    /// The bits of `old`, which are set, become those of `new`. Orders nothing.
+    ///
+    /// No other CPU writes the bytes of `old` and `new` meanwhile. It may write the others. So a world whose machine
+    /// stores a part of a word may store. The default adds, which is a RMW.
+    #[inline(always)]
+    fn store_relaxed_part(&self, old: u32, new: u32) {
+        self.fetch_add_relaxed(new.wrapping_sub(old));
+    }
+
+    /// The same. What precedes stays before it.
+    #[inline(always)]
+    fn store_release_part(&self, old: u32, new: u32) {
+        self.fetch_add_release(new.wrapping_sub(old));
+    }
 
     /// Waits until the value is as `awaited` and returns it, read with acquire.
     ///

@@ -29,8 +29,10 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Call {
     Load(Place),
-    Store(Place, u32),
-    Swap(Place, u32),
+    /// These bits get this value.
+    Store(Place, u32, u32),
+    /// The same, in one step with the read.
+    Swap(Place, u32, u32),
     Add(Place, u32),
     Exchange(Place, u32, u32),
     Wait(Place, Awaited),
@@ -92,6 +94,7 @@ struct Waiter {
 #[derive(Clone, Copy, Debug)]
 struct Stored {
     place: Place,
+    mask: u32,
     value: u32,
     /// Whether `unlock` made it.
     is_release: bool,
@@ -285,6 +288,11 @@ pub(crate) struct Engine {
     pub(crate) handled: u64,
 }
 
+/// A word whose bits of `mask` get this value.
+fn put(word: u32, mask: u32, value: u32) -> u32 {
+    (word & !mask) | value
+}
+
 /// A lock has stopped: every CPU waits, and nothing will wake one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at {at} ps every CPU waits: {waiting:?}")]
@@ -467,11 +475,12 @@ impl Engine {
     fn begin(&mut self, cpu: u32, call: Call) {
         match call {
             Call::Work(time) => self.after(time, Event::Go { cpu, value: 0 }),
-            Call::Store(place, value) => {
+            Call::Store(place, mask, value) => {
                 let is_release = self.clock.is_release(cpu);
                 let processor = &mut self.processors[cpu as usize];
                 processor.stores.push_back(Stored {
                     place,
+                    mask,
                     value,
                     is_release,
                 });
@@ -503,7 +512,7 @@ impl Engine {
     fn come(&mut self, cpu: u32) {
         let (place, kind) = match self.processors[cpu as usize].pending.expect("an access") {
             Call::Load(place) | Call::Wait(place, _) => (place, Kind::Read),
-            Call::Swap(place, _) | Call::Add(place, _) | Call::Exchange(place, ..) => {
+            Call::Swap(place, ..) | Call::Add(place, _) | Call::Exchange(place, ..) => {
                 (place, Kind::Locked)
             }
             Call::Store(..) | Call::Work(_) => unreachable!("no access that comes itself"),
@@ -513,11 +522,19 @@ impl Engine {
             .stores
             .iter()
             .rev()
-            .find(|stored| stored.place == place)
-            .map(|stored| stored.value);
-        if let (Kind::Read, Some(value)) = (kind, own) {
-            self.answer(cpu, value, ps(self.costs.hit));
-            return;
+            .find(|stored| stored.place == place);
+        match (kind, own) {
+            (Kind::Read, Some(whole)) if whole.mask == u32::MAX => {
+                let value = whole.value;
+                self.answer(cpu, value, ps(self.costs.hit));
+                return;
+            }
+            // A store of a part cannot be forwarded to a read of the whole, which waits for the buffer.
+            (Kind::Read, Some(_)) => {
+                self.processors[cpu as usize].is_fenced = true;
+                return;
+            }
+            _ => {}
         }
         let core = self.topology.core(cpu);
         if self.lines[place.line as usize]
@@ -609,7 +626,7 @@ impl Engine {
         let call = self.processors[cpu as usize].pending.expect("an access");
         let (place, new) = match call {
             Call::Load(place) | Call::Wait(place, _) => (place, None),
-            Call::Swap(place, value) => (place, Some(value)),
+            Call::Swap(place, mask, value) => (place, Some(put(*self.word(place), mask, value))),
             Call::Add(place, value) => (place, Some(self.word(place).wrapping_add(value))),
             Call::Exchange(place, old, new) => {
                 let now = *self.word(place);
@@ -708,8 +725,10 @@ impl Engine {
     }
 
     fn apply_store(&mut self, cpu: u32, served: Served) {
-        let Stored { place, value, .. } = self.first_store(cpu);
-        *self.word(place) = value;
+        let Stored {
+            place, mask, value, ..
+        } = self.first_store(cpu);
+        *self.word(place) = put(*self.word(place), mask, value);
         self.tell(place.line, cpu, served);
         self.after(served.latency, Event::Drained { cpu });
     }
@@ -792,6 +811,23 @@ mod tests {
             memory.near.0.store_relaxed(1);
         });
         assert_eq!(seen, 7);
+    }
+
+    #[test]
+    fn a_part_is_stored_and_the_rest_stays() {
+        let seen = far_is_seen(|memory| {
+            memory.far.0.store_relaxed(0x0102_0304);
+            memory.far.0.store_release_part(0x0304, 0x0009);
+            // The whole is read when the part has come to its line.
+            assert_eq!(memory.far.0.load_relaxed(), 0x0102_0009);
+            assert_eq!(
+                memory.far.0.swap_acq_rel_part(0xffff_0000, 0x0a00_0000),
+                0x0102_0009
+            );
+            memory.far.0.store_relaxed_part(0, 0x0050_0000);
+            memory.near.0.store_relaxed(1);
+        });
+        assert_eq!(seen, 0x0a50_0009);
     }
 
     #[test]

@@ -29,6 +29,19 @@ impl SimWord {
     }
 }
 
+/// The bytes that have one of these bits.
+const fn bytes_of(bits: u32) -> u32 {
+    let mut bytes = bits.to_le_bytes();
+    let mut byte = 0;
+    while byte < bytes.len() {
+        if bytes[byte] != 0 {
+            bytes[byte] = u8::MAX;
+        }
+        byte += 1;
+    }
+    u32::from_le_bytes(bytes)
+}
+
 /// x86-TSO: the machine gives each order that a name asks for, so that names alike are one access.
 impl Word for SimWord {
     fn load_relaxed(&self) -> u32 {
@@ -40,15 +53,15 @@ impl Word for SimWord {
     }
 
     fn store_relaxed(&self, value: u32) {
-        self.call(|place| Call::Store(place, value));
+        self.call(|place| Call::Store(place, u32::MAX, value));
     }
 
     fn store_release(&self, value: u32) {
-        self.call(|place| Call::Store(place, value));
+        self.call(|place| Call::Store(place, u32::MAX, value));
     }
 
     fn swap_acq_rel(&self, value: u32) -> u32 {
-        self.call(|place| Call::Swap(place, value))
+        self.call(|place| Call::Swap(place, u32::MAX, value))
     }
 
     fn fetch_add_relaxed(&self, value: u32) -> u32 {
@@ -77,6 +90,20 @@ impl Word for SimWord {
 
     fn cmpxchg_release(&self, old: u32, new: u32) -> bool {
         self.cmpxchg_relaxed(old, new)
+    }
+
+    /// x86's xchg of a byte or a half.
+    fn swap_acq_rel_part(&self, mask: u32, value: u32) -> u32 {
+        self.call(|place| Call::Swap(place, mask, value))
+    }
+
+    /// x86's mov to a byte or a half.
+    fn store_relaxed_part(&self, old: u32, new: u32) {
+        self.call(|place| Call::Store(place, bytes_of(old | new), new));
+    }
+
+    fn store_release_part(&self, old: u32, new: u32) {
+        self.store_relaxed_part(old, new);
     }
 
     fn wait_acquire(&self, awaited: Awaited) -> u32 {

@@ -71,6 +71,9 @@ accesses! {
     cmpxchg_relaxed(old, new) -> bool;
     cmpxchg_acquire(old, new) -> bool;
     cmpxchg_release(old, new) -> bool;
+    swap_acq_rel_part(mask, value) -> u32;
+    store_relaxed_part(old, new);
+    store_release_part(old, new);
 }
 
 #[test]
