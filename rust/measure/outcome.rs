@@ -174,6 +174,53 @@ impl<L: Listed> Display for Rows<'_, L> {
     }
 }
 
+/// What one writer of a run did, as it counted itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Its acquisitions in the measured time.
+    pub acquisitions: u64,
+    /// Its acquisitions with the warm-up's.
+    pub total: u64,
+    /// How often the owner word was another's.
+    pub owner_failures: u64,
+    /// How often its ticket was out of order.
+    pub order_failures: u64,
+}
+
+/// The columns of [`Shares`].
+const SHARES: &str = "lock,writers,run,writer,acquisitions,total,owner_failures,order_failures";
+
+/// CSV: a header, and a row for each writer of each run, in the order of both.
+pub struct Shares<'a, L: 'static> {
+    /// The runs.
+    pub runs: &'a [Outcome<L>],
+    /// What their writers did: those of the first run, then those of the next.
+    pub shares: &'a [Share],
+}
+
+impl<L: Listed> Display for Shares<'_, L> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{SHARES}")?;
+        let mut shares = self.shares.iter();
+        for run in self.runs {
+            for (number, share) in (1..=run.writers).zip(&mut shares) {
+                writeln!(
+                    f,
+                    "{},{},{},{number},{},{},{},{}",
+                    run.lock.name(),
+                    run.writers,
+                    run.run,
+                    share.acquisitions,
+                    share.total,
+                    share.owner_failures,
+                    share.order_failures,
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What a run looks like while it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<L: 'static> {

@@ -14,7 +14,7 @@ while grep -q '^state: running' status; do
 	sed -n 's/^now: //p' status
 	[ "$waited" -lt "$limit" ] || { echo "no end after $limit s"; exit 2; }
 done
-for file in results summary status; do
+for file in results writers summary status; do
 	echo "@@ file $file"
 	cat $file
 	echo "@@ end"

@@ -34,7 +34,7 @@ locks() { awk -v kind="${1:-}" 'kind == "" || $2 == kind || (kind == "lock" && $
 tell_file() { echo "@@ file $1"; cat "$2"; echo "@@ end"; }
 tell_packed() { echo "@@ file $1.gz.b64"; gzip -c "$2" | base64; echo "@@ end"; }
 
-# await STATE SECONDS : until status says so.
+# await STATE SECONDS : until status says so. The rows hold then, of whatever experiment it was.
 await() {
 	i=0
 	until grep -q "^state: $1" $debug/status; do
@@ -42,6 +42,41 @@ await() {
 		[ $i -le "$2" ] || { echo "not $1 after $2 s: $(head -n 1 $debug/status)"; return 1; }
 		sleep 1
 	done
+	rows_hold
+}
+
+# rows_hold : each row of the results, and its writers' rows, can be of one run.
+rows_hold() {
+	# shellcheck disable=SC2016 # awk's
+	awk -F, '
+		function wrong(what) { print "row " key ": " what; bad = 1; exit 1 }
+		{ key = $1 "," $2 "," $3 }
+		FNR == 1 { file++; for (i = 1; i <= NF; i++) at[file, $i] = i; next }
+		file == 1 {
+			n[key]++; sum[key] += $at[1, "acquisitions"]
+			if ($at[1, "writer"] != n[key]) wrong("writer " $at[1, "writer"] " is number " n[key])
+			if ($at[1, "total"] < $at[1, "acquisitions"]) wrong("more than all")
+			# The warm-up, which does not count, is over when each has acquired.
+			cold[key] += $at[1, "total"] == $at[1, "acquisitions"]
+			next
+		}
+		{
+			all = $at[2, "acquisitions"]; jain = $at[2, "jain"]; rows++
+			if (n[key] != $2) wrong(n[key] + 0 " writers")
+			if (all != sum[key]) wrong(all " are not its writers " sum[key])
+			if ($2 * $at[2, "min"] > all || all > $2 * $at[2, "max"]) wrong("least or most")
+			if (jain > 1 || all && jain < 1 / $2 - 0.000001) wrong("jain")
+			if ($at[2, "failures"] != $at[2, "owner_failures"] + $at[2, "counter_failures"] + $at[2, "order_failures"] +
+				$at[2, "progress_failures"] + $at[2, "hung"]) wrong("failures")
+			if (cold[key] && !$at[2, "failures"]) wrong("the warm-up counts")
+			if ($at[2, "duration"] && !$at[2, "failures"] && $at[2, "seconds"] > $at[2, "duration"] + 2) wrong("seconds")
+			told += $2
+		}
+		END {
+			if (bad) exit 1
+			for (key in n) { all_writers += n[key] }
+			if (all_writers != told) { print all_writers + 0 " writers of " told + 0; exit 1 }
+		}' $debug/writers $debug/results
 }
 
 # experiment SECONDS WORD... : load, run to the end, keep results, unload.

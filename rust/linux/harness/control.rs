@@ -56,6 +56,7 @@ impl Harness {
             facts: None,
             progress: None,
             outcomes: KVVec::new(),
+            shares: KVVec::new(),
             samples: KVVec::new(),
             end: End::None,
         };
@@ -138,6 +139,7 @@ impl Harness {
         inner.facts = None;
         inner.end = End::None;
         inner.outcomes.clear();
+        inner.shares.clear();
         inner.samples.clear();
         drop(inner);
         self.wake.notify_all();
@@ -205,8 +207,13 @@ impl Harness {
                         return Ok(verdict);
                     }
                     // Room first: a verdict must not be lost for lack of it.
-                    self.inner.lock().outcomes.reserve(1, GFP_KERNEL)?;
-                    let outcome = torture::run(plan, lock, writers, number, control)?;
+                    let mut shares = KVVec::with_capacity(writers as usize, GFP_KERNEL)?;
+                    {
+                        let mut inner = self.inner.lock();
+                        inner.outcomes.reserve(1, GFP_KERNEL)?;
+                        inner.shares.reserve(writers as usize, GFP_KERNEL)?;
+                    }
+                    let outcome = torture::run(plan, lock, writers, number, control, &mut shares)?;
                     self.inner.lock().progress = None;
                     let Some(outcome) = outcome else {
                         verdict.stopped = true;
@@ -221,7 +228,9 @@ impl Harness {
                     if plan.is_verbose() {
                         report::print_run(&outcome);
                     }
-                    self.inner.lock().outcomes.push(outcome, GFP_KERNEL)?;
+                    let mut inner = self.inner.lock();
+                    inner.outcomes.push(outcome, GFP_KERNEL)?;
+                    inner.shares.extend_from_slice(&shares, GFP_KERNEL)?;
                 }
             }
         }

@@ -26,9 +26,10 @@ use kernel::{
 type File = (&'static CStr, fn(&Inner, &mut Formatter<'_>) -> fmt::Result);
 
 /// All readable files.
-const FILES: [File; 5] = [
+const FILES: [File; 6] = [
     (c"status", report::status),
     (c"results", report::results),
+    (c"writers", report::writers),
     (c"summary", report::summary),
     (c"uncontended", |inner, f| {
         uncontended::results(&inner.samples, f)

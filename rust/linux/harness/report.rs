@@ -10,7 +10,7 @@ use super::{
     uncontended,
 };
 use crate::measure::{
-    outcome::{Failures, Line, Now, Outcome, Rows},
+    outcome::{Failures, Line, Now, Outcome, Rows, Shares},
     plan::Kind,
     table,
 };
@@ -23,7 +23,8 @@ displayed!(
     Failures<'_, Entry>,
     Line<'_, Entry>,
     Now<'_, Entry>,
-    Rows<'_, Entry>
+    Rows<'_, Entry>,
+    Shares<'_, Entry>
 );
 
 /// One line a run, in locktorture's words.
@@ -77,6 +78,12 @@ pub(crate) fn status(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
 /// `results`: CSV, a row per run that is over, each with its workload.
 pub(crate) fn results(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
     put!(f, "{}", Rows(&inner.outcomes))
+}
+
+/// `writers`: CSV, a row for each writer of each run that is over.
+pub(crate) fn writers(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
+    let (runs, shares) = (&inner.outcomes[..], &inner.shares[..]);
+    put!(f, "{}", Shares { runs, shares })
 }
 
 /// Calls `line` with each line of the table.

@@ -54,6 +54,8 @@ pub(crate) struct Inner {
     pub(crate) progress: Option<Progress>,
     /// Runs that are over, in order, of the experiment that runs or ran last.
     pub(crate) outcomes: KVVec<outcome::Outcome<Entry>>,
+    /// What the writers of those runs did, one run's after the other's.
+    pub(crate) shares: KVVec<outcome::Share>,
     /// The same for uncontended pairs.
     pub(crate) samples: KVVec<Sample>,
     /// How the experiment that ran last ended.

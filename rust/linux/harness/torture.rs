@@ -12,7 +12,12 @@ use super::{
 };
 use crate::{
     locks::Word as _,
-    measure::{outcome::Outcome, prng::first_ticket, statistics::Tally, watch::Patience},
+    measure::{
+        outcome::{Outcome, Share},
+        prng::first_ticket,
+        statistics::Tally,
+        watch::Patience,
+    },
     spin::{self, Word},
 };
 use kernel::prelude::*;
@@ -60,13 +65,14 @@ struct Run<'a> {
 /// Runs `lock` with `writers` writers. None if it was stopped before all writers
 /// ran, and nothing failed. Fails with the kernel's error if a writer cannot be
 /// made. Fails with ETIMEDOUT if not all writers began and none stalled. Nothing is
-/// left then.
+/// left then. What each writer did goes to `shares`, which has room for it.
 pub(crate) fn run(
     plan: &Plan,
     lock: &'static Entry,
     writers: u32,
     number: u32,
     control: &impl Control,
+    shares: &mut KVVec<Share>,
 ) -> Result<Option<Outcome<Entry>>> {
     let run = Run::gather(plan, lock, writers, number)?;
     // SAFETY: Writers and threads stay until `run.end`; the watch is stopped before.
@@ -119,11 +125,17 @@ pub(crate) fn run(
     let steal_ns = unsafe { shim::handover_steal_ns() }.saturating_sub(steal);
     // From here on no other thread looks at the writers.
     watch.stop();
-    let outcome = run.judge(ns, steal_ns, hung, watch.stalled());
+    // One look: a writer that hangs may still count.
+    let kept = run
+        .writers
+        .iter()
+        .try_for_each(|writer| shares.push(writer.share(), GFP_KERNEL));
+    let outcome = run.judge(ns, steal_ns, hung, watch.stalled(), shares);
     run.end(hung != 0);
     if pinned && hung == 0 {
         control.unpin_module();
     }
+    kept?;
     if warm || outcome.failures() != 0 {
         Ok(Some(outcome))
     } else if late {
@@ -291,8 +303,16 @@ impl<'a> Run<'a> {
     }
 
     /// The verdict, once all writers are done or given up.
-    fn judge(&self, ns: u64, steal_ns: u64, hung: u64, stalled: u64) -> Outcome<Entry> {
-        let tally = Tally::of(self.writers.iter().map(|writer| writer.counted.read()));
+    fn judge(
+        &self,
+        ns: u64,
+        steal_ns: u64,
+        hung: u64,
+        stalled: u64,
+        shares: &[Share],
+    ) -> Outcome<Entry> {
+        let tally = Tally::of(shares.iter().map(|share| share.acquisitions));
+        let sum = |of: fn(&Share) -> u64| shares.iter().map(of).fold(0, u64::wrapping_add);
         let course = &self.arena.course;
         let completed = self.arena.guarded.counter.read();
         Outcome {
@@ -304,13 +324,13 @@ impl<'a> Run<'a> {
             min: tally.min,
             max: tally.max,
             jain_ppm: tally.jain_ppm,
-            owner_failures: self.sum(|writer| writer.owner_failures.read()),
+            owner_failures: sum(|share| share.owner_failures),
             counter_failures: if self.plan.checks.counter() && hung == 0 {
-                completed.abs_diff(self.sum(|writer| writer.total.read()))
+                completed.abs_diff(sum(|share| share.total))
             } else {
                 0
             },
-            order_failures: self.sum(|writer| writer.order_failures.read()),
+            order_failures: sum(|share| share.order_failures),
             progress_failures: stalled,
             hung,
             steal_ns,

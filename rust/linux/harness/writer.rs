@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     locks::Word as _,
-    measure::{prng::Prng, words::Checks},
+    measure::{outcome::Share, prng::Prng, words::Checks},
     spin::Word,
 };
 use core::cell::UnsafeCell;
@@ -150,6 +150,16 @@ impl Writer {
             owner_failures: Once::new(0),
             order_failures: Once::new(0),
             sink: Once::new(0),
+        }
+    }
+
+    /// What it did so far.
+    pub(crate) fn share(&self) -> Share {
+        Share {
+            acquisitions: self.counted.read(),
+            total: self.total.read(),
+            owner_failures: self.owner_failures.read(),
+            order_failures: self.order_failures.read(),
         }
     }
 }

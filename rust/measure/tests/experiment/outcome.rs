@@ -3,7 +3,7 @@
 //! What is said of a run: each number stands where its name says.
 
 use crate::locks::{Lock, LOCKS};
-use handover_measure::outcome::{Failures, Line, Now, Outcome, Progress, Rows};
+use handover_measure::outcome::{Failures, Line, Now, Outcome, Progress, Rows, Share, Shares};
 use handover_measure::words::Checks;
 use proptest::prelude::*;
 
@@ -119,6 +119,33 @@ proptest! {
         }
         let columns: std::collections::HashSet<&str> = header.iter().copied().collect();
         prop_assert_eq!((columns.len(), header.len()), (23, 23));
+    }
+
+    /// Each writer has a row under its own run, wherever that stands.
+    #[test]
+    fn each_writer_has_a_row(
+        (runs, numbers) in prop::collection::vec(outcome(0..8), 0..5).prop_flat_map(|runs| {
+            let writers: u32 = runs.iter().map(|run| run.writers).sum();
+            (Just(runs), prop::collection::vec(any::<[u64; 4]>(), writers as usize))
+        }),
+    ) {
+        let shares: Vec<Share> = numbers
+            .iter()
+            .map(|it| Share { acquisitions: it[0], total: it[1], owner_failures: it[2], order_failures: it[3] })
+            .collect();
+        let text = Shares { runs: &runs, shares: &shares }.to_string();
+        let mut lines = text.lines();
+        prop_assert_eq!(lines.next(), Some("lock,writers,run,writer,acquisitions,total,owner_failures,order_failures"));
+        let mut left = &numbers[..];
+        for run in &runs {
+            let (mine, others) = left.split_at(run.writers as usize);
+            left = others;
+            for (index, it) in mine.iter().enumerate() {
+                let due = format!("{},{},{},{},{},{},{},{}", run.lock.name, run.writers, run.run, index + 1, it[0], it[1], it[2], it[3]);
+                prop_assert_eq!(lines.next(), Some(&*due));
+            }
+        }
+        prop_assert_eq!(lines.next(), None);
     }
 
     #[test]
