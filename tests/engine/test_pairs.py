@@ -119,3 +119,26 @@ class Page(unittest.TestCase):
         self.assertEqual({len(rounds) for rounds in times.values()}, {9})
         medians = [statistics.median(times[rate]) for rate in ("none", "10000", "50000", "as many as it can")]
         self.assertEqual(medians, sorted(medians))
+
+
+class Peers(unittest.TestCase):
+    """The log's table of other interposers."""
+
+    CASES = (("readrandom", "2"), ("readrandom", "4"), ("mutexbench", "1"), ("mutexbench", "2"), ("mutexbench", "4"))
+
+    def table(self):
+        rates = {}
+        for row in read("peers"):
+            rates.setdefault((row["library"], row["lock"]), {}).setdefault((row["program"], row["threads"]), {})[row["round"]] = float(row["ops_per_s"])
+        lines = ["| interposer | lock | LevelDB, 2 | LevelDB, 4 | MutexBench, 1 | MutexBench, 2 | MutexBench, 4 |", "|---" * 7 + "|"]
+        for (library, lock), cases in rates.items():
+            cells = []
+            for case in self.CASES:
+                self.assertEqual(sorted(cases[case]), ["1", "2", "3", "4", "5"])
+                ratios = [rate / rates["glibc", "mutex"][case][round_] for round_, rate in cases[case].items()]
+                cells.append("{:.2f} ({:.2f} to {:.2f})".format(*spread(ratios)))
+            lines.append(f"| {library} | {lock} | " + " | ".join(cells) + " |")
+        return "\n".join(lines)
+
+    def test_the_table(self):
+        self.assertIn(self.table(), (TOP / "docs/results/log.md").read_text())
