@@ -9,10 +9,13 @@
 //! | `shim.c`, `shim.rs` | what Rust cannot reach, and its declarations |
 //! | `hot.h` | where the locks' two calls lie in this module |
 //! | `text.rs` | the kernel's formatting of what `measure` writes |
+//! | `locktorture.c` | the hook of the kernel's locktorture, where it has one |
 //! | `pairs.rs` | what an uncontended pair is to be read with: shape, layout |
 //! | `subject.rs` | what can be tortured and timed |
+//! | `locktorture.rs` | what locktorture calls of a lock |
 //! | `writer.rs` | a writer's loop and the checks in it |
 //! | `registry.rs` | the locks that can be named |
+//! | `offer.rs` | those locks, offered to locktorture |
 //! | `plan.rs` | an experiment's parameters, of this machine and these locks |
 //! | `stall.rs` | the watchdog over a run's writers |
 //! | `torture.rs` | one run: start, measure, stop, judge |
@@ -26,6 +29,8 @@
 mod control;
 mod facts;
 mod files;
+mod locktorture;
+mod offer;
 mod pairs;
 mod plan;
 mod registry;
@@ -39,7 +44,7 @@ mod torture;
 mod uncontended;
 mod writer;
 
-use self::{control::Harness, files::Files};
+use self::{control::Harness, files::Files, offer::Offer};
 use kernel::{prelude::*, sync::Arc};
 
 /// The module: an experiment that starts with it, and the files to start more.
@@ -47,6 +52,8 @@ pub(crate) struct Module {
     /// Gone first at exit: then no other experiment can be asked for.
     files: Option<Files>,
     harness: Arc<Harness>,
+    /// Held by locktorture no more when this module goes.
+    _offer: Offer,
 }
 
 impl kernel::Module for Module {
@@ -54,12 +61,15 @@ impl kernel::Module for Module {
         let plan = plan::from_parameters()?;
         let harness = Harness::new(plan)?;
         let files = Files::new(harness.clone())?;
+        // SAFETY: This is the module's init. The offer goes with the module, or if `start` fails.
+        let offer = unsafe { Offer::new() }?;
         // SAFETY: Nothing fails from here on; `drop` shuts the harness down.
         unsafe { harness.start() }?;
         files.show();
         Ok(Self {
             files: Some(files),
             harness,
+            _offer: offer,
         })
     }
 }

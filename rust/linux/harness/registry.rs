@@ -4,7 +4,7 @@
 
 use super::{
     pairs::{Layout, Shape},
-    shim::ThreadFn,
+    shim::{ThreadFn, TortureCalls},
     subject::{self, Control, LockCell},
 };
 use crate::{
@@ -33,7 +33,14 @@ pub(crate) struct Entry {
     pub(crate) writer: ThreadFn,
     /// Runs the timed pairs of the lock in a cell, in which `init` must have made it.
     pub(crate) pairs: unsafe fn(&LockCell, Layout),
+    /// Makes the locks of this type that locktorture tortures. Only the module's init may call it.
+    pub(crate) make_tortured: fn(),
+    /// What locktorture calls.
+    pub(crate) tortured: TortureCalls,
 }
+
+// SAFETY: The name that `tortured` points to is static.
+unsafe impl Sync for Entry {}
 
 /// A lock's loops and its entry, in a module with its name. Each writers' loop has a page of its own, and
 /// all timed pairs of a layout have one.
@@ -55,7 +62,11 @@ macro_rules! entry {
             },
             writer: run,
             pairs,
+            make_tortured,
+            tortured: TORTURED,
         };
+
+        crate::harness::locktorture::tortured!($name, $subject);
 
         /// # Safety
         ///

@@ -14,7 +14,20 @@ type Task = c_void;
 /// What a kthread runs.
 pub(crate) type ThreadFn = unsafe extern "C" fn(*mut c_void) -> c_int;
 
+/// What locktorture calls of a lock: `struct handover_torture_calls`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct TortureCalls {
+    pub(crate) name: *const c_char,
+    pub(crate) lock: unsafe extern "C" fn(c_int) -> c_int,
+    pub(crate) unlock: unsafe extern "C" fn(c_int),
+    pub(crate) nested_lock: unsafe extern "C" fn(c_int, u32) -> c_int,
+    pub(crate) nested_unlock: unsafe extern "C" fn(c_int, u32),
+}
+
 extern "C" {
+    pub(crate) fn handover_torture_offer(calls: *const TortureCalls) -> c_int;
+    pub(crate) fn handover_torture_withdraw();
     pub(crate) fn handover_param(key: *const c_char, len: usize) -> *const c_char;
     pub(crate) fn handover_raw_spin_init(lock: *mut raw_spinlock);
     pub(crate) fn handover_kthread_create(

@@ -296,7 +296,7 @@ impl LockCell {
     const SIZE: usize = 256;
 
     /// An empty cell.
-    pub(crate) fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(UnsafeCell::new(MaybeUninit::uninit()))
     }
 

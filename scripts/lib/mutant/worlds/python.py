@@ -16,14 +16,14 @@ class Python(World):
 
     def begin(self, bugs):
         tests = sorted({catch.test for bug in bugs for catch in bug.caught if catch.world in self.names})
-        self.shell.copy(f"{AT}/control", "scripts", "tests/engine", "docs/results")
+        self.shell.copy(f"{AT}/control", "scripts", "tests/engine", "docs/results", "qemu/patches", "rust/linux/harness")
         if self.run(f"{AT}/control.log", f"{AT}/control", tests):
             raise Stop(f"mutants: the engine's tests do not pass on the engine as it is; see {AT}/control.log")
         yield self.verdict(True, "engine control", f"{len(tests)} tests pass on the engine as it is")
 
     def hunt(self, lane, bug, catches):
         tree = f"{AT}/{bug.stem}"
-        self.engine.copy_with(bug, tree, "scripts", "tests/engine", "docs/results")
+        self.engine.copy_with(bug, tree, "scripts", "tests/engine", "docs/results", "qemu/patches", "rust/linux/harness")
         rc = self.run(f"{tree}.log", tree, [catch.test for catch in catches])
         lines = read(self.top / f"{tree}.log").splitlines()
         for catch in catches:

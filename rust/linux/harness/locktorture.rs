@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What the kernel's locktorture calls of a lock (`qemu/patches`).
+
+use super::subject::{LockCell, Subject};
+use core::cell::UnsafeCell;
+
+/// The nested locks of a type: locktorture's MAX_NESTED_LOCKS.
+const NESTED: usize = 8;
+
+/// The locks of a type: one that excludes, and those that are nested before it.
+pub(crate) struct Cells {
+    locks: [LockCell; 1 + NESTED],
+    /// The token of each, between its lock and its unlock.
+    tokens: [UnsafeCell<u32>; 1 + NESTED],
+}
+
+// SAFETY: Only a lock's owner accesses its token. A lock that does not exclude is a control: its token may be
+// lost, and it needs none.
+unsafe impl Sync for Cells {}
+
+impl Cells {
+    /// Room for the locks; there are none yet.
+    pub(crate) const fn new() -> Self {
+        Self {
+            locks: [const { LockCell::new() }; 1 + NESTED],
+            tokens: [const { UnsafeCell::new(0) }; 1 + NESTED],
+        }
+    }
+
+    /// Makes the locks.
+    ///
+    /// # Safety
+    ///
+    /// No other thread uses them.
+    pub(crate) unsafe fn init<S: Subject>(&self) {
+        for lock in &self.locks {
+            // SAFETY: By this function's contract. Tickets begin below the wrap.
+            unsafe { S::init(lock.state::<S>(), 0u32.wrapping_sub(1000)) };
+        }
+    }
+
+    /// Acquires lock `at`.
+    ///
+    /// # Safety
+    ///
+    /// `init` made the locks as of this type.
+    unsafe fn lock<S: Subject>(&self, at: usize) {
+        // SAFETY: By this function's contract.
+        let token = unsafe { S::lock(self.locks[at].state::<S>()) };
+        // SAFETY: This thread owns the lock.
+        unsafe { self.tokens[at].get().write_volatile(token) };
+    }
+
+    /// Releases lock `at`.
+    ///
+    /// # Safety
+    ///
+    /// This thread acquired it by `lock`.
+    unsafe fn unlock<S: Subject>(&self, at: usize) {
+        // SAFETY: This thread owns the lock.
+        let token = unsafe { self.tokens[at].get().read_volatile() };
+        // SAFETY: By this function's contract.
+        unsafe { S::unlock(self.locks[at].state::<S>(), token) };
+    }
+
+    /// Acquires the lock that excludes.
+    ///
+    /// # Safety
+    ///
+    /// As `lock`.
+    pub(crate) unsafe fn write_lock<S: Subject>(&self) {
+        // SAFETY: By this function's contract.
+        unsafe { self.lock::<S>(0) };
+    }
+
+    /// Releases it.
+    ///
+    /// # Safety
+    ///
+    /// As `unlock`.
+    pub(crate) unsafe fn write_unlock<S: Subject>(&self) {
+        // SAFETY: By this function's contract.
+        unsafe { self.unlock::<S>(0) };
+    }
+
+    /// Acquires the nested locks of `set`, a bit each, the lowest first.
+    ///
+    /// # Safety
+    ///
+    /// As `lock`.
+    pub(crate) unsafe fn nested_lock<S: Subject>(&self, set: u32) {
+        for at in (0..NESTED).filter(|at| set >> at & 1 != 0) {
+            // SAFETY: By this function's contract.
+            unsafe { self.lock::<S>(1 + at) };
+        }
+    }
+
+    /// Releases them, the highest first.
+    ///
+    /// # Safety
+    ///
+    /// As `unlock`, of each.
+    pub(crate) unsafe fn nested_unlock<S: Subject>(&self, set: u32) {
+        for at in (0..NESTED).rev().filter(|at| set >> at & 1 != 0) {
+            // SAFETY: By this function's contract.
+            unsafe { self.unlock::<S>(1 + at) };
+        }
+    }
+}
+
+/// What locktorture calls of a lock: functions of its own, for locktorture passes no lock.
+macro_rules! tortured {
+    ($name:ident, $subject:ty) => {
+        static CELLS: crate::harness::locktorture::Cells =
+            crate::harness::locktorture::Cells::new();
+
+        fn make_tortured() {
+            // SAFETY: Only the module's init calls it.
+            unsafe { CELLS.init::<$subject>() };
+        }
+
+        /// # Safety
+        ///
+        /// [`make_tortured`] was called.
+        unsafe extern "C" fn write_lock(_: c_int) -> c_int {
+            // SAFETY: By this function's contract.
+            unsafe { CELLS.write_lock::<$subject>() };
+            0
+        }
+
+        /// # Safety
+        ///
+        /// This thread called [`write_lock`].
+        unsafe extern "C" fn write_unlock(_: c_int) {
+            // SAFETY: By this function's contract.
+            unsafe { CELLS.write_unlock::<$subject>() };
+        }
+
+        /// # Safety
+        ///
+        /// [`make_tortured`] was called.
+        unsafe extern "C" fn nested_lock(_: c_int, set: u32) -> c_int {
+            // SAFETY: By this function's contract.
+            unsafe { CELLS.nested_lock::<$subject>(set) };
+            0
+        }
+
+        /// # Safety
+        ///
+        /// This thread called [`nested_lock`] with this set.
+        unsafe extern "C" fn nested_unlock(_: c_int, set: u32) {
+            // SAFETY: By this function's contract.
+            unsafe { CELLS.nested_unlock::<$subject>(set) };
+        }
+
+        const TORTURED: crate::harness::shim::TortureCalls = crate::harness::shim::TortureCalls {
+            name: concat!("handover_", stringify!($name), "\0")
+                .as_ptr()
+                .cast(),
+            lock: write_lock,
+            unlock: write_unlock,
+            nested_lock,
+            nested_unlock,
+        };
+    };
+}
+pub(crate) use tortured;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The locks, offered to the kernel's locktorture where it takes them (`qemu/patches`).
+//!
+//! The module is loaded after torture.ko and before locktorture.ko. Locktorture then knows each lock as
+//! `torture_type=handover_NAME`, and keeps this module loaded while it tortures one.
+
+use super::{registry::LOCKS, shim};
+use kernel::{error::to_result, prelude::*};
+
+/// Locks that are offered until this is dropped.
+pub(crate) struct Offer(());
+
+impl Offer {
+    /// Offers every lock, or none where the kernel has no hook.
+    ///
+    /// # Safety
+    ///
+    /// Only the module's init may call it, once. The result must be dropped in the module's exit, or before
+    /// its init fails.
+    pub(crate) unsafe fn new() -> Result<Self> {
+        let offer = Self(());
+        for (count, lock) in LOCKS.iter().enumerate() {
+            (lock.make_tortured)();
+            // SAFETY: The calls are static, and their locks are made.
+            match to_result(unsafe { shim::handover_torture_offer(&lock.tortured) }) {
+                Ok(()) => {}
+                Err(ENOENT) if count == 0 => return Ok(offer),
+                Err(error) => {
+                    pr_err!("locktorture does not take {}: {error:?}\n", lock.name);
+                    return Err(error);
+                }
+            }
+        }
+        pr_info!("locktorture knows {} locks as handover_NAME\n", LOCKS.len());
+        Ok(offer)
+    }
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        // SAFETY: By the contract of `new`.
+        unsafe { shim::handover_torture_withdraw() };
+    }
+}
