@@ -131,15 +131,13 @@ pub fn jain_ppm(counts: impl ExactSizeIterator<Item = u64> + Clone) -> u64 {
         .wrapping_mul(sum)
         .wrapping_mul(2_000_000)
         .wrapping_add(whole);
-    let fits = |ppm: u64| whole.wrapping_mul(2).wrapping_mul(ppm.into()) <= twice;
-    let (mut least, mut most) = (0u64, 1_000_000);
-    while least < most {
-        let middle = (least + most).div_ceil(2);
-        if fits(middle) {
-            least = middle;
+    // The greatest that fits, from its upper bit on. The index is at most 1, so 20 bits hold it.
+    (0..20).rev().fold(0, |ppm: u64, bit| {
+        let more = ppm + (1 << bit);
+        if whole.wrapping_mul(2).wrapping_mul(more.into()) <= twice {
+            more
         } else {
-            most = middle - 1;
+            ppm
         }
-    }
-    least
+    })
 }
