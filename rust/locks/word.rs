@@ -157,7 +157,7 @@ pub trait Word {
 
     /// The bits of `old`, which are set, become those of `new`. Orders nothing.
     ///
-    /// No other CPU writes the bytes of `old` and `new` meanwhile. It may write the others. So a world whose machine
+    /// No other CPU changes the bytes of `old` and `new` meanwhile. It may change the others. So a world whose machine
     /// stores a part of a word may store. The default adds, which is a RMW.
     #[inline(always)]
     fn store_relaxed_part(&self, old: u32, new: u32) {

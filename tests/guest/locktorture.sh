@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # locktorture.sh SECONDS LOCK... : the kernel's own locktorture on each lock for so many seconds, with all that it can do to
 # it. A lock is a torture_type: handover_NAME, or one of locktorture's own. The console has a line before and after each.
-# boot: --memory 2048
 seconds=$1
 shift
 # shellcheck source=tests/guest/verdict.sh

@@ -49,8 +49,8 @@ int handover_torture_offer(const struct handover_torture_calls *calls)
 }
 
 /*
- * Takes all of them back. Only from the module's exit, or from an init that fails: locktorture
- * has a reference to this module while it tortures.
+ * Takes all of them back. Only from the module's exit: locktorture has a reference to this
+ * module while it tortures.
  */
 void handover_torture_withdraw(void)
 {

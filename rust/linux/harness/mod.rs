@@ -61,15 +61,14 @@ impl kernel::Module for Module {
         let plan = plan::from_parameters()?;
         let harness = Harness::new(plan)?;
         let files = Files::new(harness.clone())?;
-        // SAFETY: This is the module's init. The offer goes with the module, or if `start` fails.
-        let offer = unsafe { Offer::new() }?;
         // SAFETY: Nothing fails from here on; `drop` shuts the harness down.
         unsafe { harness.start() }?;
         files.show();
         Ok(Self {
             files: Some(files),
             harness,
-            _offer: offer,
+            // SAFETY: This is the module's init, in which nothing fails from here on. The offer goes with the module.
+            _offer: unsafe { Offer::new() },
         })
     }
 }

@@ -12,28 +12,29 @@ use kernel::{error::to_result, prelude::*};
 pub(crate) struct Offer(());
 
 impl Offer {
-    /// Offers every lock, or none where the kernel has no hook.
+    /// Offers every lock, or none where the kernel has no hook. If the hook refuses one, the log says so, and those
+    /// after it are not offered.
     ///
     /// # Safety
     ///
-    /// Only the module's init may call it, once. The result must be dropped in the module's exit, or before
-    /// its init fails.
-    pub(crate) unsafe fn new() -> Result<Self> {
+    /// Only the module's init may call it, once, and must not fail afterwards: locktorture may have taken a lock. The
+    /// result must be dropped in the module's exit.
+    pub(crate) unsafe fn new() -> Self {
         let offer = Self(());
         for (count, lock) in LOCKS.iter().enumerate() {
             (lock.make_tortured)();
             // SAFETY: The calls are static, and their locks are made.
             match to_result(unsafe { shim::handover_torture_offer(&lock.tortured) }) {
                 Ok(()) => {}
-                Err(ENOENT) if count == 0 => return Ok(offer),
+                Err(ENOENT) if count == 0 => return offer,
                 Err(error) => {
                     pr_err!("locktorture does not take {}: {error:?}\n", lock.name);
-                    return Err(error);
+                    return offer;
                 }
             }
         }
         pr_info!("locktorture knows {} locks as handover_NAME\n", LOCKS.len());
-        Ok(offer)
+        offer
     }
 }
 
