@@ -13,6 +13,7 @@
 //! | `words.rs` | how a parameter's value is read |
 //! | `key.rs` | a parameter: its name, and what is allowed |
 //! | `lock.rs` | what a plan and a table know of a lock |
+//! | `perturb.rs` | what is done to writers beside their work |
 //! | `plan.rs` | an experiment's parameters, read, checked and settled |
 //! | `outcome.rs` | what a run came to, as a line and as a row |
 //! | `table.rs` | the table of an experiment |
@@ -37,6 +38,7 @@ pub mod key;
 pub mod lock;
 pub mod order;
 pub mod outcome;
+pub mod perturb;
 pub mod plan;
 pub mod prng;
 pub mod statistics;

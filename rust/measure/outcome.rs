@@ -4,6 +4,7 @@
 
 use super::{
     lock::Listed,
+    perturb::{Perturbations, Perturbed},
     statistics::{is_unfair, per_second},
     text::{Millionths, Thousandths},
     verdict,
@@ -38,7 +39,9 @@ pub struct Outcome<L: 'static> {
     pub order_failures: u64,
     /// Writers that stalled.
     pub progress_failures: u64,
-    /// Writers that could not be stopped.
+    /// How often a writer waited too long.
+    pub wait_failures: u64,
+    /// Writers, or threads that perturb them, that could not be stopped.
     pub hung: u64,
     /// Time that the hypervisor took from all CPUs.
     pub steal_ns: u64,
@@ -58,6 +61,10 @@ pub struct Outcome<L: 'static> {
     pub nice: i32,
     /// The first ticket, of a lock that has tickets.
     pub first_ticket: Option<u32>,
+    /// What was to be done to the writers beside their work.
+    pub perturbations: Perturbations,
+    /// What was done to them.
+    pub perturbed: Perturbed,
 }
 
 impl<L> Outcome<L> {
@@ -67,6 +74,7 @@ impl<L> Outcome<L> {
             .saturating_add(self.counter_failures)
             .saturating_add(self.order_failures)
             .saturating_add(self.progress_failures)
+            .saturating_add(self.wait_failures)
             .saturating_add(self.hung)
     }
 
@@ -116,12 +124,13 @@ impl<L: Listed> Display for Failures<'_, L> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: failures: owner {}, counter {}, order {}, progress {}, hung {}",
+            "{}: failures: owner {}, counter {}, order {}, progress {}, wait {}, hung {}",
             self.0.lock.name(),
             self.0.owner_failures,
             self.0.counter_failures,
             self.0.order_failures,
             self.0.progress_failures,
+            self.0.wait_failures,
             self.0.hung,
         )
     }
@@ -129,8 +138,8 @@ impl<L: Listed> Display for Failures<'_, L> {
 
 /// The columns of [`Rows`].
 const HEADER: &str = "lock,writers,run,seconds,acquisitions,min,max,failures,\
-owner_failures,counter_failures,order_failures,progress_failures,hung,jain,steal_ns,\
-cs_steps,ncs_steps,checks,duration,stall_secs,seed,nice,first_ticket";
+owner_failures,counter_failures,order_failures,progress_failures,wait_failures,hung,jain,steal_ns,\
+cs_steps,ncs_steps,checks,duration,stall_secs,seed,nice,first_ticket,perturbations,perturbed";
 
 /// CSV: a header, and a row a run, each with its workload.
 pub struct Rows<'a, L: 'static>(pub &'a [Outcome<L>]);
@@ -141,7 +150,7 @@ impl<L: Listed> Display for Rows<'_, L> {
         for run in self.0 {
             write!(
                 f,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},",
                 run.lock.name(),
                 run.writers,
                 run.run,
@@ -154,6 +163,7 @@ impl<L: Listed> Display for Rows<'_, L> {
                 run.counter_failures,
                 run.order_failures,
                 run.progress_failures,
+                run.wait_failures,
                 run.hung,
                 Millionths(run.jain_ppm),
                 run.steal_ns,
@@ -166,9 +176,11 @@ impl<L: Listed> Display for Rows<'_, L> {
                 run.nice,
             )?;
             match run.first_ticket {
-                Some(first) => writeln!(f, "{first}")?,
-                None => f.write_str("-\n")?,
+                Some(first) => write!(f, "{first}")?,
+                None => f.write_str("-")?,
             }
+            let (asked, done) = (run.perturbations.words("+"), run.perturbed.words("+"));
+            writeln!(f, ",{asked},{done}")?;
         }
         Ok(())
     }
@@ -185,10 +197,13 @@ pub struct Share {
     pub owner_failures: u64,
     /// How often its ticket was out of order.
     pub order_failures: u64,
+    /// How often it waited too long.
+    pub wait_failures: u64,
 }
 
 /// The columns of [`Shares`].
-const SHARES: &str = "lock,writers,run,writer,acquisitions,total,owner_failures,order_failures";
+const SHARES: &str =
+    "lock,writers,run,writer,acquisitions,total,owner_failures,order_failures,wait_failures";
 
 /// CSV: a header, and a row for each writer of each run, in the order of both.
 pub struct Shares<'a, L: 'static> {
@@ -206,7 +221,7 @@ impl<L: Listed> Display for Shares<'_, L> {
             for (number, share) in (1..=run.writers).zip(&mut shares) {
                 writeln!(
                     f,
-                    "{},{},{},{number},{},{},{},{}",
+                    "{},{},{},{number},{},{},{},{},{}",
                     run.lock.name(),
                     run.writers,
                     run.run,
@@ -214,6 +229,7 @@ impl<L: Listed> Display for Shares<'_, L> {
                     share.total,
                     share.owner_failures,
                     share.order_failures,
+                    share.wait_failures,
                 )?;
             }
         }

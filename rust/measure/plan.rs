@@ -6,6 +6,7 @@ use super::{
     key::Key,
     lock::Listed,
     order,
+    perturb::{Cpus, Perturbations, MAX_AT_ONCE, MAX_NESTED},
     words::{self, Checks},
 };
 use core::fmt::{self, Display, Formatter};
@@ -44,6 +45,8 @@ pub struct Plan<L: 'static> {
     pub checks: Checks,
     /// A writer that acquires nothing for so many seconds has stalled.
     pub stall_secs: u32,
+    /// What is done to the writers beside their work.
+    pub perturbations: Perturbations,
     /// What kind of experiment it is.
     pub kind: Kind,
 }
@@ -96,6 +99,7 @@ impl<L: Listed> Default for Plan<L> {
             seed: 0,
             checks: Checks::ALL,
             stall_secs: 10,
+            perturbations: Perturbations::OFF,
             kind: Kind::Torture,
         };
         for lock in L::list().iter().filter(|lock| lock.is_usual()) {
@@ -168,6 +172,63 @@ impl<L: Listed> Plan<L> {
             },
         ),
         Key::<Self>::number("stall_secs", 1..=600, |plan| &mut plan.stall_secs).unit("seconds"),
+        Key::<Self>::number("long_hold", 0..=500, |plan| {
+            &mut plan.perturbations.long_hold
+        })
+        .zero("none")
+        .unit("milliseconds"),
+        Self::seconds("stutter", 60, |plan| &mut plan.perturbations.stutter),
+        Self::seconds("shuffle_interval", 3600, |plan| {
+            &mut plan.perturbations.shuffle_interval
+        }),
+        Self::seconds("onoff_interval", 3600, |plan| {
+            &mut plan.perturbations.onoff_interval
+        }),
+        Self::seconds("onoff_holdoff", 3600, |plan| {
+            &mut plan.perturbations.onoff_holdoff
+        }),
+        Key::text(
+            "bind_writers",
+            "all, a CPU, or the first and the last of some with a dash between",
+            |plan, text| {
+                plan.perturbations.bind_writers = match text {
+                    "all" => None,
+                    _ => Some(Cpus::parse(text)?),
+                };
+                Some(())
+            },
+        ),
+        Key::<Self>::number("nested_locks", 0..=MAX_NESTED, |plan| {
+            &mut plan.perturbations.nested_locks
+        })
+        .zero("none"),
+        Key::text(
+            "rt_boost",
+            "0 (none) or 2 (of any lock's writers)",
+            |plan, text| {
+                plan.perturbations.rt_boost = match text {
+                    "0" => 0,
+                    "2" => 2,
+                    _ => return None,
+                };
+                Some(())
+            },
+        ),
+        Key::number("rt_boost_factor", 1..=10_000, |plan| {
+            &mut plan.perturbations.rt_boost_factor
+        }),
+        Key::number("writer_fifo", 0..=1, |plan| {
+            &mut plan.perturbations.writer_fifo
+        }),
+        Key::<Self>::number("acq_writer_lim", 0..=1_000_000, |plan| {
+            &mut plan.perturbations.acq_writer_lim
+        })
+        .zero("none")
+        .unit("jiffies"),
+        Key::number("nlocks", 1..=MAX_AT_ONCE, |plan| {
+            &mut plan.perturbations.nlocks
+        }),
+        Key::number("try_lock", 0..=1, |plan| &mut plan.perturbations.try_lock),
         Key::text(
             "experiment",
             "torture, uncontended or none",
@@ -182,6 +243,11 @@ impl<L: Listed> Plan<L> {
             },
         ),
     ];
+
+    /// Seconds up to `most`, or none.
+    const fn seconds(name: &'static str, most: u32, of: fn(&mut Self) -> &mut u32) -> Key<Self> {
+        Key::number(name, 0..=most, of).zero("none").unit("seconds")
+    }
 
     /// The names of all parameters.
     pub fn names() -> impl Iterator<Item = &'static str> {
@@ -323,7 +389,11 @@ impl<L: Listed> Display for Plan<L> {
             self.stall_secs,
             self.seed,
             L::NICE,
-        )
+        )?;
+        if self.perturbations.is_any() {
+            write!(f, " {}", self.perturbations.words(" "))?;
+        }
+        Ok(())
     }
 }
 

@@ -125,6 +125,10 @@ pub fn table<L: Listed>(
     let steal = outcomes.iter().map(|o| o.steal_ns / 1_000_000);
     let steal = steal.fold(0, u64::saturating_add);
     line(format_args!("steal time: {steal} ms"));
+    if plan.perturbations.disturbs() {
+        let words = plan.perturbations.words(" ");
+        line(format_args!("perturbed: {words}: the rates are no figures"));
+    }
     line(format_args!(
         "median, min and max over the runs, in acquisitions a second; ratio: median to the kernel's lock (raw_spin_lock, else spin_lock); max/min among writers and Jain's index: the worst run's"
     ));

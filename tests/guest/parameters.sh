@@ -14,6 +14,11 @@ allowed() {
 	verbose) echo "0 or 1" ;;
 	seed) echo "0 (to be drawn) to 18446744073709551615" ;;
 	stall_secs) echo "1 to 600 seconds" ;;
+	long_hold) echo "0 (none) to 500 milliseconds" ;;
+	nested_locks) echo "0 (none) to 8" ;;
+	rt_boost) echo "0 (none) or 2 (of any lock's writers)" ;;
+	acq_writer_lim) echo "0 (none) to 1000000 jiffies" ;;
+	nlocks) echo "1 to 64" ;;
 	*) echo "?*" ;;
 	esac
 }
@@ -254,7 +259,9 @@ for bad in torture_type=hemlock torture_type=twa,twa torture_type= nwriters_stre
 	nwriters_stress=1025 nwriters_stress=two nwriters_stress=1,,2 nwriters_stress=4,4 cs_steps=-1 cs_steps=1000001 \
 	ncs_steps=many ncs_steps=-1 duration=-1 duration=86401 runs=0 runs=1001 stat_interval=-1 \
 	stat_interval=3601 verbose=2 seed=-1 seed=18446744073709551616 checks=hope checks= \
-	stall_secs=0 stall_secs=601 experiment=yes; do
+	stall_secs=0 stall_secs=601 long_hold=501 stutter=61 shuffle_interval=3601 onoff_interval=-1 onoff_holdoff=x \
+	bind_writers=2-1 bind_writers=1,2 bind_writers=4-9 nested_locks=9 rt_boost=1 rt_boost_factor=0 writer_fifo=2 \
+	acq_writer_lim=1000001 nlocks=0 nlocks=65 try_lock=2 experiment=yes; do
 	verdict "refused: $bad" refused "${bad%%=*}" "${bad#*=}"
 done
 

@@ -149,7 +149,7 @@ impl Harness {
     /// Runs `plan` from its first run to its last, or until stopped.
     fn experiment(&self, plan: &Plan) {
         let control = Asked::new(self, plan);
-        let facts = facts::gather(&|| control.stopping());
+        let facts = facts::gather(plan, &|| control.stopping());
         self.inner.lock().facts = Some(facts);
         pr_info!("--- Start of test: {facts}\n");
         pr_info!("workload: {plan}\n");

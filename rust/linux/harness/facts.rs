@@ -4,12 +4,14 @@
 //! which slow path its spinlocks have.
 
 use super::{
+    plan::Plan,
     shim::{self, Thread},
-    subject::{KernelRawSpin, LockCell},
+    subject::{KernelRawSpin, LockCell, Subject as _},
     text::put,
 };
 use crate::{
     locks::Word as _,
+    measure::plan::Kind,
     spin::{self, Word},
 };
 use kernel::{
@@ -50,6 +52,8 @@ pub(crate) struct Facts {
     /// KUnit cases that had run when it started, and how many ran meanwhile.
     kunit_before: u32,
     kunit_meanwhile: u32,
+    /// Whether the writers were perturbed.
+    is_perturbed: bool,
 }
 
 impl Facts {
@@ -252,6 +256,11 @@ impl Display for Facts {
             f.write_str("KUNIT_RAN")?;
             first = false;
         }
+        if self.is_perturbed {
+            f.write_str(if first { "" } else { "," })?;
+            f.write_str("PERTURBED")?;
+            first = false;
+        }
         let none = if first { "none" } else { "" };
         put!(
             f,
@@ -281,7 +290,7 @@ impl SlowPath {
 }
 
 /// Gathers the facts of an experiment that is about to start.
-pub(crate) fn gather(stopping: &impl Fn() -> bool) -> Facts {
+pub(crate) fn gather(plan: &Plan, stopping: &impl Fn() -> bool) -> Facts {
     Facts {
         slow_path: identify(stopping),
         cpus: shim::online_cpus(),
@@ -297,6 +306,7 @@ pub(crate) fn gather(stopping: &impl Fn() -> bool) -> Facts {
         tracers: Tracers::now(),
         kunit_before: kunit_cases(),
         kunit_meanwhile: 0,
+        is_perturbed: plan.kind == Kind::Torture && plan.perturbations.disturbs(),
     }
 }
 
@@ -357,7 +367,7 @@ fn probe(stopping: &impl Fn() -> bool) -> Option<SlowPath> {
     )
     .ok()?;
     // SAFETY: The cell is big enough for a raw spinlock, and no thread uses it.
-    unsafe { shim::handover_raw_spin_init(probe.state()) };
+    unsafe { KernelRawSpin::init(probe.state(), 0, 0) };
     // SAFETY: `waiter` expects a probe with a lock; it stays until `stop` below
     // has returned. `waiter` ends with `await_stop`.
     let thread = unsafe {

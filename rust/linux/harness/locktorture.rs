@@ -3,10 +3,11 @@
 //! What the kernel's locktorture calls of a lock (`qemu/patches`).
 
 use super::subject::{LockCell, Subject};
+use crate::measure::perturb::MAX_NESTED;
 use core::cell::UnsafeCell;
 
-/// The nested locks of a type: locktorture's MAX_NESTED_LOCKS.
-const NESTED: usize = 8;
+/// The nested locks of a type.
+const NESTED: usize = MAX_NESTED as usize;
 
 /// The locks of a type: one that excludes, and those that are nested before it.
 pub(crate) struct Cells {
@@ -34,9 +35,9 @@ impl Cells {
     ///
     /// No other thread uses them.
     pub(crate) unsafe fn init<S: Subject>(&self) {
-        for lock in &self.locks {
+        for (nest, lock) in self.locks.iter().enumerate() {
             // SAFETY: By this function's contract. Tickets begin below the wrap.
-            unsafe { S::init(lock.state::<S>(), 0u32.wrapping_sub(1000)) };
+            unsafe { S::init(lock.state::<S>(), 0u32.wrapping_sub(1000), nest) };
         }
     }
 

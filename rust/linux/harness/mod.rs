@@ -14,6 +14,7 @@
 //! | `subject.rs` | what can be tortured and timed |
 //! | `locktorture.rs` | what locktorture calls of a lock |
 //! | `writer.rs` | a writer's loop and the checks in it |
+//! | `perturb.rs`, `perturb.c` | what is done to writers from outside; what Rust cannot reach of that |
 //! | `registry.rs` | the locks that can be named |
 //! | `offer.rs` | those locks, offered to locktorture |
 //! | `plan.rs` | an experiment's parameters, of this machine and these locks |
@@ -32,6 +33,7 @@ mod files;
 mod locktorture;
 mod offer;
 mod pairs;
+mod perturb;
 mod plan;
 mod registry;
 mod report;

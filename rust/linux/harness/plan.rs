@@ -7,10 +7,10 @@ use super::{
     registry::{Entry, LOCKS},
     shim,
     text::displayed,
-    writer,
 };
 use crate::measure::{
     lock::Listed,
+    perturb::{Asked, Cpus},
     plan::{self, MAX_LOCKS},
 };
 use kernel::{prelude::*, str::CStr};
@@ -21,7 +21,7 @@ const _: () = assert!(
 );
 
 impl Listed for Entry {
-    const NICE: i32 = writer::NICE;
+    const NICE: i32 = shim::NICE;
     const PAIRS: u32 = pairs::PAIRS;
 
     fn list() -> &'static [Self] {
@@ -48,7 +48,7 @@ impl Listed for Entry {
 /// What an experiment is to do. Its display is the workload.
 pub(crate) type Plan = plan::Plan<Entry>;
 
-displayed!(Plan, plan::Refused<'_, Entry>);
+displayed!(Plan, plan::Refused<'_, Entry>, Asked, Cpus);
 
 /// EINVAL, and a line in the log that says what is allowed.
 fn refused(why: plan::Refused<'_, Entry>) -> Error {
@@ -71,6 +71,20 @@ pub(crate) fn settle(mut plan: Plan) -> Result<Plan> {
             plan.locks().next().map_or("", |lock| lock.name),
             plan.writers().next().unwrap_or(0)
         );
+    }
+    let perturbations = &plan.perturbations;
+    if let Some(cpus) = perturbations.bind_writers {
+        if !shim::any_online(cpus) {
+            pr_err!("bind_writers={cpus}: allowed: CPUs of which one is online\n");
+            return Err(EINVAL);
+        }
+    }
+    if perturbations.onoff_interval != 0 && !cfg!(CONFIG_HOTPLUG_CPU) {
+        pr_err!(
+            "onoff_interval={}: allowed: 0; this kernel has no CPU hotplug\n",
+            perturbations.onoff_interval
+        );
+        return Err(EINVAL);
     }
     Ok(plan)
 }

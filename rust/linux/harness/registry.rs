@@ -27,10 +27,12 @@ pub(crate) struct Entry {
     pub(crate) has_tickets: bool,
     /// How a section calls it.
     pub(crate) shape: Shape,
-    /// Makes a free lock with this first ticket, in a cell that is not in use.
-    pub(crate) init: fn(&mut LockCell, u32),
+    /// Makes a free lock with this first ticket, of this lock class, in a cell that is not in use.
+    pub(crate) init: fn(&mut LockCell, u32, usize),
     /// What a writer's kthread runs.
     pub(crate) writer: ThreadFn,
+    /// The same where something perturbs the writers.
+    pub(crate) perturbed: ThreadFn,
     /// Runs the timed pairs of the lock in a cell, in which `init` must have made it.
     pub(crate) pairs: unsafe fn(&LockCell, Layout),
     /// Makes the locks of this type that locktorture tortures. Only the module's init may call it.
@@ -56,11 +58,12 @@ macro_rules! entry {
             excludes: <$subject>::EXCLUDES,
             has_tickets: <$subject>::TICKET_BITS != 0,
             shape: <$subject>::SHAPE,
-            init: |cell, first| {
+            init: |cell, first, nest| {
                 // SAFETY: The cell is big enough and no other thread uses it.
-                unsafe { <$subject>::init(cell.state::<$subject>(), first) }
+                unsafe { <$subject>::init(cell.state::<$subject>(), first, nest) }
             },
             writer: run,
+            perturbed: run_perturbed,
             pairs,
             make_tortured,
             tortured: TORTURED,
@@ -87,12 +90,25 @@ macro_rules! entry {
             writer::laps::<$subject>(me, arena)
         }
 
+        #[inline(never)]
+        fn perturbed(me: &writer::Writer, arena: &writer::Arena) -> crate::measure::prng::Prng {
+            writer::perturbed::<$subject>(me, arena)
+        }
+
         /// # Safety
         ///
         /// The caller has the duties of [`writer::writer`].
         unsafe extern "C" fn run(arg: *mut c_void) -> c_int {
             // SAFETY: By this function's contract.
             unsafe { writer::writer(arg, laps) }
+        }
+
+        /// # Safety
+        ///
+        /// As `run`.
+        unsafe extern "C" fn run_perturbed(arg: *mut c_void) -> c_int {
+            // SAFETY: By this function's contract.
+            unsafe { writer::writer(arg, perturbed) }
         }
 
         /// # Safety

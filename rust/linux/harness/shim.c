@@ -71,6 +71,58 @@ static char *stall_secs;
 module_param(stall_secs, charp, 0444);
 MODULE_PARM_DESC(stall_secs, "Seconds without an acquisition after which a writer has stalled");
 
+static char *long_hold;
+module_param(long_hold, charp, 0444);
+MODULE_PARM_DESC(long_hold, "Milliseconds that a section takes now and then; 0 for none");
+
+static char *stutter;
+module_param(stutter, charp, 0444);
+MODULE_PARM_DESC(stutter, "Seconds after which all writers pause, and again go on; 0 for none");
+
+static char *shuffle_interval;
+module_param(shuffle_interval, charp, 0444);
+MODULE_PARM_DESC(shuffle_interval, "Seconds after which another CPU is left to no writer; 0 for none");
+
+static char *onoff_interval;
+module_param(onoff_interval, charp, 0444);
+MODULE_PARM_DESC(onoff_interval, "Seconds after which a CPU goes off line, or comes back; 0 for none");
+
+static char *onoff_holdoff;
+module_param(onoff_holdoff, charp, 0444);
+MODULE_PARM_DESC(onoff_holdoff, "Seconds of a run before the first CPU goes off line");
+
+static char *bind_writers;
+module_param(bind_writers, charp, 0444);
+MODULE_PARM_DESC(bind_writers, "CPUs that writers run on: a number, or first-last; all (default)");
+
+static char *nested_locks;
+module_param(nested_locks, charp, 0444);
+MODULE_PARM_DESC(nested_locks, "Locks, at most 8, of which some are taken before each section's own");
+
+static char *rt_boost;
+module_param(rt_boost, charp, 0444);
+MODULE_PARM_DESC(rt_boost, "2: a writer becomes a real-time thread now and then; 0 for none");
+
+static char *rt_boost_factor;
+module_param(rt_boost_factor, charp, 0444);
+MODULE_PARM_DESC(rt_boost_factor, "How seldom it does (50)");
+
+static char *writer_fifo;
+module_param(writer_fifo, charp, 0444);
+MODULE_PARM_DESC(writer_fifo, "1: writers are real-time threads");
+
+static char *acq_writer_lim;
+module_param(acq_writer_lim, charp, 0444);
+MODULE_PARM_DESC(acq_writer_lim, "Jiffies that a writer may wait; 0 for no limit");
+
+static char *nlocks;
+module_param(nlocks, charp, 0444);
+MODULE_PARM_DESC(nlocks, "Locks, of which each section draws one");
+
+static char *try_lock;
+module_param(try_lock, charp, 0444);
+MODULE_PARM_DESC(try_lock, "1: writers try first, and wait if that fails");
+
 static char *experiment;
 module_param(experiment, charp, 0444);
 MODULE_PARM_DESC(experiment, "torture; uncontended: time lone pairs; none: wait for debugfs handover/control");
@@ -90,6 +142,19 @@ static const struct {
 	{ "seed", &seed },
 	{ "checks", &checks },
 	{ "stall_secs", &stall_secs },
+	{ "long_hold", &long_hold },
+	{ "stutter", &stutter },
+	{ "shuffle_interval", &shuffle_interval },
+	{ "onoff_interval", &onoff_interval },
+	{ "onoff_holdoff", &onoff_holdoff },
+	{ "bind_writers", &bind_writers },
+	{ "nested_locks", &nested_locks },
+	{ "rt_boost", &rt_boost },
+	{ "rt_boost_factor", &rt_boost_factor },
+	{ "writer_fifo", &writer_fifo },
+	{ "acq_writer_lim", &acq_writer_lim },
+	{ "nlocks", &nlocks },
+	{ "try_lock", &try_lock },
 	{ "experiment", &experiment },
 };
 
@@ -102,9 +167,10 @@ const char *handover_param(const char *key, size_t len)
 	return NULL;
 }
 
-void handover_raw_spin_init(raw_spinlock_t *lock)
+void handover_raw_spin_init(raw_spinlock_t *lock, const char *name, struct lock_class_key *key)
 {
 	raw_spin_lock_init(lock);
+	lockdep_set_class_and_name(lock, key, name);
 }
 
 /* Only for kernels that inline these; elsewhere the kernel's own are called. */

@@ -5,11 +5,12 @@
 #include <linux/types.h>
 #include <linux/spinlock_types.h>
 
+struct lock_class_key;
 struct seq_file;
 struct task_struct;
 
 const char *handover_param(const char *key, size_t len);
-void handover_raw_spin_init(raw_spinlock_t *lock);
+void handover_raw_spin_init(raw_spinlock_t *lock, const char *name, struct lock_class_key *key);
 void handover_raw_spin_lock(raw_spinlock_t *lock);
 void handover_raw_spin_unlock(raw_spinlock_t *lock);
 struct task_struct *handover_kthread_create(int (*fn)(void *), void *arg, const char *name,
@@ -39,6 +40,15 @@ const char *handover_mitigation(unsigned int i, bool *on);
 void handover_governor(char *name, size_t len);
 unsigned int handover_trace_events(char *names, size_t len);
 int handover_traced_calls(void);
+unsigned long handover_jiffies(void);
+void handover_set_fifo(bool on, int nice);
+void handover_hold_ms(unsigned int ms);
+bool handover_raw_spin_trylock(raw_spinlock_t *lock);
+int handover_allow(struct task_struct *task, int first, int last, int but);
+bool handover_any_online(unsigned int first, unsigned int last);
+unsigned int handover_cpu_after(unsigned int cpu);
+int handover_onoff(u32 drawn);
+void handover_onoff_end(void);
 void handover_watchdog_start(void (*fn)(void *arg), void *arg, unsigned int ms);
 void handover_watchdog_stop(void);
 bool handover_pin_module(void);

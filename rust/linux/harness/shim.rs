@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Declarations of `shim.c` and `facts.c`. Four more functions are the kernel's own. They are
+//! Declarations of `shim.c`, `facts.c` and `perturb.c`. Four more functions are the kernel's own. They are
 //! those that a C caller of `raw_spin_lock()` calls, its slow path, and a call on another CPU.
 
+use crate::measure::perturb::Cpus;
 use kernel::{
     bindings::{raw_spinlock, seq_file},
+    error::{to_result, Result},
     ffi::{c_char, c_int, c_uint, c_ulong, c_void},
 };
 
 /// A task, as far as Rust looks into it here.
 type Task = c_void;
+
+/// The writers' nice value: locktorture's, MAX_NICE. Any other thread that wants a CPU gets it.
+pub(crate) const NICE: i32 = 19;
 
 /// What a kthread runs.
 pub(crate) type ThreadFn = unsafe extern "C" fn(*mut c_void) -> c_int;
@@ -29,7 +34,13 @@ extern "C" {
     pub(crate) fn handover_torture_offer(calls: *const TortureCalls) -> c_int;
     pub(crate) fn handover_torture_withdraw();
     pub(crate) fn handover_param(key: *const c_char, len: usize) -> *const c_char;
-    pub(crate) fn handover_raw_spin_init(lock: *mut raw_spinlock);
+    /// `key` is a `struct lock_class_key`, which has no members on some kernels.
+    pub(crate) fn handover_raw_spin_init(
+        lock: *mut raw_spinlock,
+        name: *const c_char,
+        key: *mut c_void,
+    );
+    pub(crate) fn handover_raw_spin_trylock(lock: *mut raw_spinlock) -> bool;
     pub(crate) fn handover_kthread_create(
         function: ThreadFn,
         arg: *mut c_void,
@@ -62,6 +73,14 @@ extern "C" {
     pub(crate) fn handover_governor(name: *mut c_char, len: usize);
     pub(crate) fn handover_trace_events(names: *mut c_char, len: usize) -> c_uint;
     pub(crate) fn handover_traced_calls() -> c_int;
+    fn handover_jiffies() -> c_ulong;
+    fn handover_set_fifo(on: bool, nice: c_int);
+    fn handover_hold_ms(ms: c_uint);
+    fn handover_allow(task: *mut Task, first: c_int, last: c_int, but: c_int) -> c_int;
+    fn handover_any_online(first: c_uint, last: c_uint) -> bool;
+    fn handover_cpu_after(cpu: c_uint) -> c_uint;
+    fn handover_onoff(drawn: u32) -> c_int;
+    fn handover_onoff_end();
     pub(crate) fn handover_watchdog_start(
         function: unsafe extern "C" fn(*mut c_void),
         arg: *mut c_void,
@@ -232,4 +251,56 @@ pub(crate) fn isolated_cpus() -> u32 {
 /// The CPUs that are left for such kthreads: writers and the probe's waiter.
 pub(crate) fn usable_cpus() -> u32 {
     online_cpus().saturating_sub(isolated_cpus())
+}
+
+/// The kernel's clock in ticks.
+pub(crate) fn jiffies() -> u64 {
+    // SAFETY: No requirements.
+    unsafe { handover_jiffies() as u64 }
+}
+
+/// Has the current thread be a real-time one, or no longer.
+pub(crate) fn set_fifo(on: bool) {
+    // SAFETY: Called by writers between two sections.
+    unsafe { handover_set_fifo(on, NICE) };
+}
+
+/// Takes so many milliseconds, without sleep.
+pub(crate) fn hold_ms(ms: u32) {
+    // SAFETY: No requirements.
+    unsafe { handover_hold_ms(ms) };
+}
+
+/// Has a thread, or this one, run on these CPUs, or on all that this thread may use. `but` is left out where another
+/// is left. EINVAL if none of them is online.
+pub(crate) fn allow(thread: Option<&Thread>, cpus: Option<Cpus>, but: Option<u32>) -> Result {
+    let task = thread.map_or(core::ptr::null_mut(), |thread| thread.0.as_ptr());
+    let (first, last) = cpus.map_or((-1, -1), |cpus| (cpus.first as c_int, cpus.last as c_int));
+    let but = but.map_or(-1, |cpu| cpu as c_int);
+    // SAFETY: `create` took a reference to the task, if there is one. Called where sleeping is allowed.
+    to_result(unsafe { handover_allow(task, first, last, but) })
+}
+
+/// Whether one of these CPUs is online.
+pub(crate) fn any_online(cpus: Cpus) -> bool {
+    // SAFETY: No requirements.
+    unsafe { handover_any_online(cpus.first, cpus.last) }
+}
+
+/// The online CPU after this one, counted around.
+pub(crate) fn cpu_after(cpu: u32) -> u32 {
+    // SAFETY: No requirements.
+    unsafe { handover_cpu_after(cpu) }
+}
+
+/// Takes a CPU off line, or brings one back that it took; which one is drawn. True if it took one.
+pub(crate) fn onoff(drawn: u32) -> bool {
+    // SAFETY: One thread calls it: one run is, and has one job for it.
+    unsafe { handover_onoff(drawn) > 0 }
+}
+
+/// Brings back the CPUs that `onoff` took.
+pub(crate) fn onoff_end() {
+    // SAFETY: As `onoff`.
+    unsafe { handover_onoff_end() };
 }

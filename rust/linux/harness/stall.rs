@@ -138,6 +138,12 @@ impl Drop for Watch {
 unsafe extern "C" fn tick(arg: *mut c_void) {
     // SAFETY: By this function's contract.
     let dial = unsafe { &*arg.cast::<Dial>() };
+    // SAFETY: By this function's contract; a writer's arena stays as long as the writer.
+    let is_paused = |mark: &Mark| unsafe { &*(*mark.writer).arena }.is_paused();
+    if dial.marks.first().is_some_and(is_paused) {
+        // Nobody is to acquire anything.
+        return;
+    }
     let mut said = 0;
     // SAFETY: By this function's contract.
     let writers = || dial.marks.iter().map(|mark| unsafe { &*mark.writer });

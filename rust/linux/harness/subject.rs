@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     locks::{Make, RawLock, Word as _},
+    measure::perturb::MAX_NESTED,
     spin::{self, Linux, SpinBackend, SpinRaw, SpinState, Word},
 };
 use core::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit};
@@ -28,7 +29,7 @@ use kernel::{
 ///
 /// # Safety
 ///
-/// `lock`, and nothing else, makes the caller the owner until `unlock`; unless
+/// `lock` and a `try_lock` that succeeds, and nothing else, make the caller the owner until `unlock`; unless
 /// `EXCLUDES` is false.
 pub(crate) unsafe trait Subject: 'static {
     /// The lock's words.
@@ -44,12 +45,13 @@ pub(crate) unsafe trait Subject: 'static {
     /// How a section calls it.
     const SHAPE: Shape;
 
-    /// Makes a free lock; its first ticket is `first`, where there are tickets.
+    /// Makes a free lock; its first ticket is `first`, where there are tickets. To lockdep it is of the class
+    /// `nest`.
     ///
     /// # Safety
     ///
     /// `state` must be valid for writes.
-    unsafe fn init(state: *mut Self::State, first: u32);
+    unsafe fn init(state: *mut Self::State, first: u32, nest: usize);
 
     /// Acquires. Returns the token.
     ///
@@ -58,11 +60,18 @@ pub(crate) unsafe trait Subject: 'static {
     /// `state` must be initialised and stay so while any thread uses it.
     unsafe fn lock(state: *mut Self::State) -> u32;
 
+    /// Acquires if the lock is free and nobody waits. Returns the token.
+    ///
+    /// # Safety
+    ///
+    /// As `lock`.
+    unsafe fn try_lock(state: *mut Self::State) -> Option<u32>;
+
     /// Releases.
     ///
     /// # Safety
     ///
-    /// The caller must own the lock by `lock`, which returned `token`.
+    /// The caller must own the lock by `lock` or `try_lock`, which returned `token`.
     unsafe fn unlock(state: *mut Self::State, token: u32);
 
     /// The pair that is timed: that of the public type, where there is one.
@@ -99,8 +108,8 @@ unsafe impl<R: SpinRaw + 'static> Subject for SpinBackend<R> {
     const TICKET_BITS: u32 = <R as RawLock<Linux>>::TICKET_BITS;
     const SHAPE: Shape = Shape::Inlined;
 
-    unsafe fn init(state: *mut Self::State, first: u32) {
-        let (name, key) = class();
+    unsafe fn init(state: *mut Self::State, first: u32, nest: usize) {
+        let (name, key) = class(nest);
         // SAFETY: By this function's contract; name and key are static.
         unsafe { Self::init_from(state, first, name, key) };
     }
@@ -109,6 +118,12 @@ unsafe impl<R: SpinRaw + 'static> Subject for SpinBackend<R> {
     unsafe fn lock(state: *mut Self::State) -> u32 {
         // SAFETY: By this function's contract.
         unsafe { <Self as Backend>::lock(state) }
+    }
+
+    #[inline(always)]
+    unsafe fn try_lock(state: *mut Self::State) -> Option<u32> {
+        // SAFETY: By this function's contract.
+        unsafe { <Self as Backend>::try_lock(state) }
     }
 
     #[inline(always)]
@@ -124,13 +139,29 @@ unsafe impl<R: SpinRaw + 'static> Subject for SpinBackend<R> {
     }
 }
 
-/// A lock class for locks under torture, one for all of them.
-fn class() -> (*const c_char, *mut lock_class_key) {
-    (
-        c"handover_torture".as_char_ptr(),
-        kernel::static_lock_class!().as_ptr(),
-    )
+/// The lock classes of locks under torture. All that are taken alone have the first. Each place in the order of nested
+/// ones has another.
+fn class(nest: usize) -> (*const c_char, *mut lock_class_key) {
+    macro_rules! classes {
+        ($($name:literal),*) => { [$(($name, kernel::static_lock_class!())),*] };
+    }
+    let classes: [_; CLASSES] = classes!(
+        c"handover_torture",
+        c"handover_torture/1",
+        c"handover_torture/2",
+        c"handover_torture/3",
+        c"handover_torture/4",
+        c"handover_torture/5",
+        c"handover_torture/6",
+        c"handover_torture/7",
+        c"handover_torture/8"
+    );
+    let (name, key) = classes[nest % CLASSES];
+    (name.as_char_ptr(), key.as_ptr())
 }
+
+/// How many classes there are.
+const CLASSES: usize = 1 + MAX_NESTED as usize;
 
 /// The kernel's raw spinlock, as C calls it.
 pub(crate) struct KernelRawSpin;
@@ -142,9 +173,10 @@ unsafe impl Subject for KernelRawSpin {
     const TICKET_BITS: u32 = 0;
     const SHAPE: Shape = Shape::Called;
 
-    unsafe fn init(state: *mut Self::State, _: u32) {
-        // SAFETY: By this function's contract.
-        unsafe { shim::handover_raw_spin_init(state) };
+    unsafe fn init(state: *mut Self::State, _: u32, nest: usize) {
+        let (name, key) = class(nest);
+        // SAFETY: By this function's contract; name and key are static.
+        unsafe { shim::handover_raw_spin_init(state, name, key.cast()) };
     }
 
     #[inline(always)]
@@ -152,6 +184,12 @@ unsafe impl Subject for KernelRawSpin {
         // SAFETY: By this function's contract.
         unsafe { shim::raw_spin_lock(state) };
         0
+    }
+
+    #[inline(always)]
+    unsafe fn try_lock(state: *mut Self::State) -> Option<u32> {
+        // SAFETY: By this function's contract.
+        unsafe { shim::handover_raw_spin_trylock(state) }.then_some(0)
     }
 
     #[inline(always)]
@@ -174,8 +212,8 @@ unsafe impl Subject for KernelSpin {
     const TICKET_BITS: u32 = 0;
     const SHAPE: Shape = Shape::Bound;
 
-    unsafe fn init(state: *mut Self::State, _: u32) {
-        let (name, key) = class();
+    unsafe fn init(state: *mut Self::State, _: u32, nest: usize) {
+        let (name, key) = class(nest);
         // SAFETY: By this function's contract; name and key are static.
         unsafe { SpinLockBackend::init(state, name, key) };
     }
@@ -184,6 +222,12 @@ unsafe impl Subject for KernelSpin {
     unsafe fn lock(state: *mut Self::State) -> u32 {
         // SAFETY: By this function's contract. A `spinlock_t` begins with its `raw_spinlock_t`.
         unsafe { KernelRawSpin::lock(state.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn try_lock(state: *mut Self::State) -> Option<u32> {
+        // SAFETY: By this function's contract, and as in `lock`.
+        unsafe { KernelRawSpin::try_lock(state.cast()) }
     }
 
     #[inline(always)]
@@ -216,7 +260,7 @@ unsafe impl Subject for KernelQueued {
     const TICKET_BITS: u32 = 0;
     const SHAPE: Shape = Shape::Inlined;
 
-    unsafe fn init(state: *mut Self::State, _: u32) {
+    unsafe fn init(state: *mut Self::State, _: u32, _: usize) {
         // SAFETY: By this function's contract.
         unsafe { state.write(Word::new(0)) };
     }
@@ -235,6 +279,19 @@ unsafe impl Subject for KernelQueued {
     }
 
     #[inline(always)]
+    unsafe fn try_lock(state: *mut Self::State) -> Option<u32> {
+        // SAFETY: Paired with `preempt_enable` below, or in `unlock`.
+        unsafe { spin::shim::handover_preempt_disable() };
+        // SAFETY: By this function's contract.
+        if unsafe { &*state }.cmpxchg_acquire(0, 1) {
+            return Some(0);
+        }
+        // SAFETY: Paired with `preempt_disable` above.
+        unsafe { spin::shim::handover_preempt_enable() };
+        None
+    }
+
+    #[inline(always)]
     unsafe fn unlock(state: *mut Self::State, _: u32) {
         // SAFETY: By this function's contract. The low byte is the owner's to clear, with release: on
         // x86 a plain store, which the compiler moves nothing across.
@@ -242,7 +299,7 @@ unsafe impl Subject for KernelQueued {
             core::arch::asm!("mov byte ptr [{word}], 0", word = in(reg) state,
                              options(nostack, preserves_flags));
         }
-        // SAFETY: Paired with `preempt_disable` in `lock`.
+        // SAFETY: Paired with `preempt_disable` in `lock` or `try_lock`.
         unsafe { spin::shim::handover_preempt_enable() };
     }
 }
@@ -260,7 +317,7 @@ unsafe impl<R: RawLock<Linux> + Make<Word> + 'static> Subject for Control<R> {
     const TICKET_BITS: u32 = R::TICKET_BITS;
     const SHAPE: Shape = Shape::Inlined;
 
-    unsafe fn init(state: *mut Self::State, first: u32) {
+    unsafe fn init(state: *mut Self::State, first: u32, _: usize) {
         // SAFETY: By this function's contract.
         unsafe { state.write(R::make(first, Word::new)) };
     }
@@ -274,10 +331,23 @@ unsafe impl<R: RawLock<Linux> + Make<Word> + 'static> Subject for Control<R> {
     }
 
     #[inline(always)]
+    unsafe fn try_lock(state: *mut Self::State) -> Option<u32> {
+        // SAFETY: Paired with `preempt_enable` below, or in `unlock`.
+        unsafe { spin::shim::handover_preempt_disable() };
+        // SAFETY: By this function's contract. The token is given back to `unlock` alone.
+        let token = unsafe { (*state).try_lock(&Linux::new()) };
+        if token.is_none() {
+            // SAFETY: Paired with `preempt_disable` above.
+            unsafe { spin::shim::handover_preempt_enable() };
+        }
+        token
+    }
+
+    #[inline(always)]
     unsafe fn unlock(state: *mut Self::State, token: u32) {
         // SAFETY: By this function's contract, which the token is part of.
         unsafe { (*state).unlock(&Linux::new(), token) };
-        // SAFETY: Paired with `preempt_disable` in `lock`.
+        // SAFETY: Paired with `preempt_disable` in `lock` or `try_lock`.
         unsafe { spin::shim::handover_preempt_enable() };
     }
 }

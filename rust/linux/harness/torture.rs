@@ -3,17 +3,19 @@
 //! One run: some writers on one lock, for some time; then the verdict.
 
 use super::{
+    perturb::Jobs,
     plan::Plan,
     registry::Entry,
     shim::{self, Thread},
     stall::Watch,
     subject::LockCell,
-    writer::{phase, Arena, Course, Guarded, Writer},
+    writer::{phase, Arena, Course, Guarded, Perturb, Writer},
 };
 use crate::{
     locks::Word as _,
     measure::{
         outcome::{Outcome, Share},
+        perturb::Perturbed,
         prng::first_ticket,
         statistics::Tally,
         watch::Patience,
@@ -58,6 +60,7 @@ struct Run<'a> {
     arena: KBox<Arena>,
     writers: KVVec<Writer>,
     threads: KVVec<Thread>,
+    jobs: Option<Jobs>,
     number: u32,
     first_ticket: u32,
 }
@@ -74,7 +77,7 @@ pub(crate) fn run(
     control: &impl Control,
     shares: &mut KVVec<Share>,
 ) -> Result<Option<Outcome<Entry>>> {
-    let run = Run::gather(plan, lock, writers, number)?;
+    let mut run = Run::gather(plan, lock, writers, number)?;
     // SAFETY: Writers and threads stay until `run.end`; the watch is stopped before.
     let mut watch = match unsafe { Watch::new(lock.name, plan, &run.writers, &run.threads) } {
         Ok(watch) => watch,
@@ -95,6 +98,9 @@ pub(crate) fn run(
     let steal = unsafe { shim::handover_steal_ns() };
     let mut ns = 0;
     if warm {
+        if let Some(jobs) = &mut run.jobs {
+            jobs.start();
+        }
         let from = run.enter(phase::MEASURE);
         let until = match plan.duration {
             0 => u64::MAX,
@@ -166,10 +172,11 @@ impl<'a> Run<'a> {
                     checks: plan.checks,
                     seed,
                 },
+                perturb: Perturb::new(plan.perturbations, writers, first_ticket)?,
             },
             GFP_KERNEL,
         )?;
-        (lock.init)(&mut arena.lock, first_ticket);
+        arena.init(lock.init, first_ticket);
 
         let count = writers as usize;
         let mut run = Self {
@@ -178,20 +185,26 @@ impl<'a> Run<'a> {
             arena,
             writers: KVVec::with_capacity(count, GFP_KERNEL)?,
             threads: KVVec::with_capacity(count, GFP_KERNEL)?,
+            jobs: None,
             number,
             first_ticket,
+        };
+        let main = if plan.perturbations.is_any() {
+            lock.perturbed
+        } else {
+            lock.writer
         };
         for id in 1..=writers {
             run.writers
                 .push(Writer::new(&raw const *run.arena, id), GFP_KERNEL)?;
         }
         for writer in run.writers.iter() {
-            // SAFETY: `lock.init` made the lock that `lock.writer` expects. The
+            // SAFETY: `lock.init` made the locks that `main` expects. The
             // writers and the arena stay where they are until the thread has
-            // stopped or `end` has leaked them. `writer` ends with `await_stop`.
+            // stopped or `end` has leaked them. `main` ends with `await_stop`.
             let thread = unsafe {
                 Thread::create(
-                    lock.writer,
+                    main,
                     core::ptr::from_ref(writer).cast_mut().cast(),
                     c"ho_writer",
                     writer.id,
@@ -205,6 +218,14 @@ impl<'a> Run<'a> {
                     run.end(false);
                     return Err(error);
                 }
+            }
+        }
+        // SAFETY: The arena and the threads stay where they are until `end` has stopped the jobs, or leaked all.
+        match unsafe { Jobs::new(&run.arena, &run.threads) } {
+            Ok(jobs) => run.jobs = Some(jobs),
+            Err(error) => {
+                run.end(false);
+                return Err(error);
             }
         }
         Ok(run)
@@ -275,26 +296,30 @@ impl<'a> Run<'a> {
         Patience::new(self.plan.stall_secs + 1, shim::now_ns())
     }
 
-    /// Waits for the writers to leave, until none did for longer than `stall_secs`.
-    /// Returns how many hang: then the module, `pinned` before or here, can never be
+    /// Waits for the writers to leave, and for the jobs, until none did for longer than
+    /// `stall_secs`. Returns how many hang: then the module, `pinned` before or here, can never be
     /// unloaded. While it is being unloaded there is no such way out, and this
     /// waits.
     fn join(&self, control: &impl Control, pinned: bool) -> u64 {
         let mut waiting = self.patience();
         loop {
             // Acquire, pairs with the release of `done` at a writer's end.
-            let left = self.count(|writer| writer.done.load_acquire() != 0);
-            let hung = self.writers.len() - left;
-            if hung == 0 {
+            let hung = self.count(|writer| writer.done.load_acquire() == 0);
+            let jobs = self.jobs.as_ref().map_or(0, Jobs::left);
+            if hung + jobs == 0 {
                 return 0;
             }
-            if waiting.is_over(left, shim::now_ns()) {
+            // Any change is progress: nobody comes back.
+            if waiting.is_over(hung + jobs, shim::now_ns()) {
                 pr_err!(
                     "{}: {hung} writers hang and cannot be stopped\n",
                     self.lock.name
                 );
+                if jobs != 0 {
+                    pr_err!("{jobs} threads that perturb them hang\n");
+                }
                 if pinned || control.pin_module() {
-                    return hung as u64;
+                    return (hung + jobs) as u64;
                 }
                 waiting = self.patience();
             }
@@ -314,7 +339,22 @@ impl<'a> Run<'a> {
         let tally = Tally::of(shares.iter().map(|share| share.acquisitions));
         let sum = |of: fn(&Share) -> u64| shares.iter().map(of).fold(0, u64::wrapping_add);
         let course = &self.arena.course;
-        let completed = self.arena.guarded.counter.read();
+        let counts = || {
+            self.arena
+                .all_guarded()
+                .map(|guarded| guarded.counter.read())
+        };
+        let completed = counts().fold(0, u64::wrapping_add);
+        let mut perturbed = self
+            .jobs
+            .as_ref()
+            .map_or(Perturbed::default(), Jobs::perturbed);
+        for writer in self.writers.iter() {
+            perturbed = perturbed.and(writer.perturbed());
+        }
+        if self.plan.perturbations.nlocks != 1 {
+            perturbed.locks = counts().filter(|&count| count != 0).count() as u64;
+        }
         Outcome {
             lock: self.lock,
             writers: self.writers.len() as u32,
@@ -332,6 +372,7 @@ impl<'a> Run<'a> {
             },
             order_failures: sum(|share| share.order_failures),
             progress_failures: stalled,
+            wait_failures: sum(|share| share.wait_failures),
             hung,
             steal_ns,
             cs_steps: course.cs_steps,
@@ -342,6 +383,8 @@ impl<'a> Run<'a> {
             seed: course.seed.wrapping_sub(self.number.into()),
             nice: self.threads.first().map_or(0, Thread::nice),
             first_ticket: self.lock.has_tickets.then_some(self.first_ticket),
+            perturbations: self.arena.perturb.plan,
+            perturbed,
         }
     }
 
@@ -350,6 +393,10 @@ impl<'a> Run<'a> {
         if hung {
             core::mem::forget(self);
             return;
+        }
+        // First: they have the writers' threads.
+        if let Some(jobs) = self.jobs {
+            jobs.stop();
         }
         for thread in self.threads {
             thread.stop();

@@ -40,7 +40,7 @@ impl Bench {
         }
         // Where they are now they stay.
         for (index, cell) in cells.iter_mut() {
-            (LOCKS[*index].init)(cell, 0);
+            (LOCKS[*index].init)(cell, 0, 0);
         }
         let bench = Self(cells);
         bench.sample(0);

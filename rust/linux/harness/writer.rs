@@ -8,7 +8,12 @@ use super::{
 };
 use crate::{
     locks::Word as _,
-    measure::{outcome::Share, prng::Prng, words::Checks},
+    measure::{
+        outcome::Share,
+        perturb::{Perturbations, Perturbed, MAX_NESTED},
+        prng::Prng,
+        words::Checks,
+    },
     spin::Word,
 };
 use core::cell::UnsafeCell;
@@ -16,9 +21,6 @@ use kernel::{
     ffi::{c_int, c_void},
     prelude::*,
 };
-
-/// The writers' nice value: locktorture's, MAX_NICE. Any other thread that wants a CPU gets it.
-pub(crate) const NICE: i32 = 19;
 
 /// A value that one thread writes at a time and others may read: `READ_ONCE()`
 /// and `WRITE_ONCE()`. Under a lock that does not exclude, its writers race:
@@ -101,12 +103,93 @@ pub(crate) struct Course {
     pub(crate) seed: u64,
 }
 
-/// A run's shared state: the lock, what it protects, the course.
+/// A lock beside the first, and what it protects.
+#[repr(C)]
+pub(crate) struct Unit {
+    pub(crate) lock: LockCell,
+    pub(crate) guarded: Guarded,
+}
+
+/// What perturbs a run's writers; nothing, where `plan` is off.
+#[repr(C, align(128))]
+pub(crate) struct Perturb {
+    pub(crate) plan: Perturbations,
+    pub(crate) writers: u32,
+    /// 1: the writers pause. It orders nothing.
+    pub(crate) pause: Word,
+    /// The locks beside the first.
+    pub(crate) more: KVVec<Unit>,
+    /// The locks that are taken before, in this order.
+    pub(crate) nested: KVVec<LockCell>,
+}
+
+impl Perturb {
+    /// Room for all locks; there are none yet.
+    pub(crate) fn new(plan: Perturbations, writers: u32, first_ticket: u32) -> Result<Self> {
+        let (more, nested) = (plan.nlocks.saturating_sub(1), plan.nested_locks);
+        let mut perturb = Self {
+            plan,
+            writers,
+            pause: Word::new(0),
+            more: KVVec::with_capacity(more as usize, GFP_KERNEL)?,
+            nested: KVVec::with_capacity(nested as usize, GFP_KERNEL)?,
+        };
+        for _ in 0..more {
+            let unit = Unit {
+                lock: LockCell::new(),
+                guarded: Guarded::new(first_ticket),
+            };
+            perturb.more.push(unit, GFP_KERNEL)?;
+        }
+        for _ in 0..nested {
+            perturb.nested.push(LockCell::new(), GFP_KERNEL)?;
+        }
+        Ok(perturb)
+    }
+}
+
+/// A run's shared state: the lock, what it protects, the course; and what perturbs it.
 #[repr(C)]
 pub(crate) struct Arena {
     pub(crate) lock: LockCell,
     pub(crate) guarded: Guarded,
     pub(crate) course: Course,
+    pub(crate) perturb: Perturb,
+}
+
+impl Arena {
+    /// Makes all locks, once the arena is where it stays.
+    pub(crate) fn init(&mut self, init: fn(&mut LockCell, u32, usize), first_ticket: u32) {
+        init(&mut self.lock, first_ticket, 0);
+        for unit in self.perturb.more.iter_mut() {
+            init(&mut unit.lock, first_ticket, 0);
+        }
+        for (at, lock) in self.perturb.nested.iter_mut().enumerate() {
+            init(lock, first_ticket, 1 + at);
+        }
+    }
+
+    /// One of the locks of which a section needs one, and what it protects.
+    fn unit(&self, at: u32) -> (&LockCell, &Guarded) {
+        match (at as usize)
+            .checked_sub(1)
+            .and_then(|at| self.perturb.more.get(at))
+        {
+            Some(unit) => (&unit.lock, &unit.guarded),
+            None => (&self.lock, &self.guarded),
+        }
+    }
+
+    /// What all these locks protect.
+    pub(crate) fn all_guarded(&self) -> impl Iterator<Item = &Guarded> {
+        let more = self.perturb.more.iter().map(|unit| &unit.guarded);
+        Iterator::chain(core::iter::once(&self.guarded), more)
+    }
+
+    /// Whether the writers pause.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.perturb.pause.load_relaxed() != 0
+    }
 }
 
 /// A writer's own record, written by it alone.
@@ -128,6 +211,13 @@ pub(crate) struct Writer {
     pub(crate) owner_failures: Once<u64>,
     /// Admissions out of order.
     pub(crate) order_failures: Once<u64>,
+    /// Waits that were too long.
+    wait_failures: Once<u64>,
+    /// What was done to it.
+    long_holds: Once<u64>,
+    boosts: Once<u64>,
+    nested: Once<u64>,
+    tries: Once<u64>,
     /// The PRNG's last value, so that its work cannot be left out.
     sink: Once<u64>,
 }
@@ -149,6 +239,11 @@ impl Writer {
             counted: Once::new(0),
             owner_failures: Once::new(0),
             order_failures: Once::new(0),
+            wait_failures: Once::new(0),
+            long_holds: Once::new(0),
+            boosts: Once::new(0),
+            nested: Once::new(0),
+            tries: Once::new(0),
             sink: Once::new(0),
         }
     }
@@ -160,6 +255,18 @@ impl Writer {
             total: self.total.read(),
             owner_failures: self.owner_failures.read(),
             order_failures: self.order_failures.read(),
+            wait_failures: self.wait_failures.read(),
+        }
+    }
+
+    /// What was done to it so far.
+    pub(crate) fn perturbed(&self) -> Perturbed {
+        Perturbed {
+            long_holds: self.long_holds.read(),
+            boosts: self.boosts.read(),
+            nested: self.nested.read(),
+            tries: self.tries.read(),
+            ..Perturbed::default()
         }
     }
 }
@@ -169,7 +276,7 @@ fn bump(count: &Once<u64>) {
     count.write(count.read().wrapping_add(1));
 }
 
-/// What a writer's kthread runs; `laps` is [`laps`] of its lock.
+/// What a writer's kthread runs; `laps` is [`laps`] or [`perturbed`] of its lock.
 ///
 /// # Safety
 ///
@@ -184,7 +291,12 @@ pub(crate) unsafe fn writer(arg: *mut c_void, laps: fn(&Writer, &Arena) -> Prng)
 
     // Not before: a kthread takes a mutex of the kernel's on its way here.
     // SAFETY: This is a kthread.
-    unsafe { shim::handover_give_way(NICE) };
+    unsafe { shim::handover_give_way(shim::NICE) };
+    if let Some(cpus) = arena.perturb.plan.bind_writers {
+        if shim::allow(None, Some(cpus), None).is_err() {
+            pr_err!("writer {} is not bound to CPUs {cpus}\n", me.id);
+        }
+    }
     me.here.write(true);
     while course.phase.load_acquire() == phase::HOLD {
         shim::sleep_ms(1);
@@ -214,6 +326,57 @@ const fn mask_of_tickets<S: Subject>() -> u32 {
     }
 }
 
+/// A critical section, checked and counted, with `work` in it. The lock gave `ticket`, and the caller releases it.
+#[inline(always)]
+fn section<S: Subject>(
+    me: &Writer,
+    guarded: &Guarded,
+    checks: Checks,
+    ticket: u32,
+    prng: &mut Prng,
+    work: impl FnOnce(&mut Prng),
+) {
+    let before = guarded.counter.read();
+    if checks.owner() {
+        if guarded.owner.read() != 0 {
+            bump(&me.owner_failures);
+        }
+        guarded.owner.write(me.id);
+    }
+    if checks.order() {
+        // Read and written under every lock. The work is not quite the same: our locks
+        // store the ticket and the kernel's a constant, for about three instructions less.
+        let next = guarded.next.read();
+        if (next ^ ticket) & mask_of_tickets::<S>() != 0 {
+            bump(&me.order_failures);
+        }
+        guarded.next.write(ticket.wrapping_add(1));
+    }
+    here(prng);
+    work(prng);
+    here(prng);
+    if checks.owner() {
+        if guarded.owner.read() != me.id {
+            bump(&me.owner_failures);
+        }
+        guarded.owner.write(0);
+    }
+    guarded.counter.write(before.wrapping_add(1));
+}
+
+/// After a section, which began in this phase: it is counted, then comes the work outside. Returns the new total.
+#[inline(always)]
+fn outside(me: &Writer, phase: u32, total: u64, ncs_steps: u32, prng: &mut Prng) -> u64 {
+    let total = total.wrapping_add(1);
+    me.total.write(total);
+    if phase == phase::MEASURE {
+        bump(&me.counted);
+    }
+    let steps = prng.below(ncs_steps);
+    prng.steps(steps);
+    total
+}
+
 /// The measured loop. Each lock's is a function of its own, so that a disassembly shows it, and begins
 /// a page. Under emulation a loop that straddles two pages costs a quarter more.
 #[inline(always)]
@@ -238,43 +401,119 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
 
         // SAFETY: The arena's lock is of type `S` by `writer`'s contract.
         let ticket = unsafe { S::lock(lock) };
-        let before = guarded.counter.read();
-        if checks.owner() {
-            if guarded.owner.read() != 0 {
-                bump(&me.owner_failures);
-            }
-            guarded.owner.write(me.id);
-        }
-        if checks.order() {
-            // Read and written under every lock. The work is not quite the same: our locks
-            // store the ticket and the kernel's a constant, for about three instructions less.
-            let next = guarded.next.read();
-            if (next ^ ticket) & mask_of_tickets::<S>() != 0 {
-                bump(&me.order_failures);
-            }
-            guarded.next.write(ticket.wrapping_add(1));
-        }
-        here(&mut prng);
-        prng.steps(cs_steps);
-        here(&mut prng);
-        if checks.owner() {
-            if guarded.owner.read() != me.id {
-                bump(&me.owner_failures);
-            }
-            guarded.owner.write(0);
-        }
-        guarded.counter.write(before.wrapping_add(1));
+        section::<S>(me, guarded, checks, ticket, &mut prng, |prng| {
+            prng.steps(cs_steps)
+        });
         // SAFETY: Locked above.
         unsafe { S::unlock(lock, ticket) };
 
-        total = total.wrapping_add(1);
-        me.total.write(total);
-        if phase == phase::MEASURE {
-            bump(&me.counted);
-        }
-        let steps = prng.below(ncs_steps);
-        prng.steps(steps);
+        total = outside(me, phase, total, ncs_steps, &mut prng);
         if total % 64 == 0 {
+            // SAFETY: No lock is held.
+            unsafe { shim::handover_cond_resched() };
+        }
+    }
+}
+
+/// How long a real-time writer runs until it sleeps, in jiffies.
+const FIFO_TICKS: u64 = 4;
+
+/// The same loop with all that a plan may do to a writer. It is checked alike, and measures nothing.
+#[inline(always)]
+pub(crate) fn perturbed<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
+    let Course {
+        cs_steps,
+        ncs_steps,
+        checks,
+        seed,
+        ..
+    } = arena.course;
+    let Perturb {
+        ref plan, writers, ..
+    } = arena.perturb;
+    let mut prng = Prng::new(seed ^ (u64::from(me.id) << 32));
+    // Draws of their own: the work is that of a run that nothing perturbs.
+    let mut fate = Prng::new(!seed ^ (u64::from(me.id) << 32));
+    let hits = |fate: &mut Prng, one_in: Option<u32>| one_in.is_some_and(|n| fate.below(n) == 0);
+    let mut total = 0u64;
+    let mut rested = shim::jiffies();
+    let mut is_fifo = plan.writer_fifo != 0;
+    if is_fifo {
+        shim::set_fifo(true);
+    }
+
+    loop {
+        while arena.is_paused() && arena.course.phase.load_relaxed() != phase::STOP {
+            shim::sleep_ms(1);
+        }
+        let phase = arena.course.phase.load_relaxed();
+        if phase == phase::STOP {
+            if is_fifo {
+                shim::set_fifo(false);
+            }
+            return prng;
+        }
+        if hits(&mut fate, plan.boost_one_in(writers, is_fifo)) {
+            is_fifo = !is_fifo;
+            shim::set_fifo(is_fifo);
+            if is_fifo {
+                bump(&me.boosts);
+            }
+        }
+
+        let (lock, guarded) = arena.unit(fate.below(plan.nlocks));
+        let lock = lock.state::<S>();
+        // The lowest first, so that no two writers wait for each other.
+        let set = plan.nested(&mut fate);
+        let is_nested = |at: usize| set >> at & 1 != 0;
+        let mut tokens = [0; MAX_NESTED as usize];
+        for (at, (cell, token)) in arena.perturb.nested.iter().zip(&mut tokens).enumerate() {
+            if is_nested(at) {
+                // SAFETY: As the arena's own lock.
+                *token = unsafe { S::lock(cell.state::<S>()) };
+                bump(&me.nested);
+            }
+        }
+        let from = shim::jiffies();
+        let tried = if plan.try_lock != 0 {
+            // SAFETY: As below.
+            unsafe { S::try_lock(lock) }
+        } else {
+            None
+        };
+        let ticket = match tried {
+            Some(ticket) => {
+                bump(&me.tries);
+                ticket
+            }
+            // SAFETY: The arena's locks are of type `S` by `writer`'s contract.
+            None => unsafe { S::lock(lock) },
+        };
+        if plan.is_late(from, shim::jiffies()) {
+            bump(&me.wait_failures);
+        }
+        section::<S>(me, guarded, checks, ticket, &mut prng, |prng| {
+            prng.steps(cs_steps);
+            if hits(&mut fate, plan.long_hold_one_in(writers)) {
+                bump(&me.long_holds);
+                shim::hold_ms(plan.long_hold);
+            }
+        });
+        // SAFETY: Locked above.
+        unsafe { S::unlock(lock, ticket) };
+        for (at, (cell, token)) in arena.perturb.nested.iter().zip(&tokens).enumerate().rev() {
+            if is_nested(at) {
+                // SAFETY: Locked above.
+                unsafe { S::unlock(cell.state::<S>(), *token) };
+            }
+        }
+
+        total = outside(me, phase, total, ncs_steps, &mut prng);
+        if is_fifo && from.wrapping_sub(rested) >= FIFO_TICKS {
+            // A real-time thread gives way to no other by itself.
+            shim::sleep_ms(1);
+            rested = shim::jiffies();
+        } else if total % 64 == 0 {
             // SAFETY: No lock is held.
             unsafe { shim::handover_cond_resched() };
         }

@@ -5,6 +5,7 @@
 
 mod locks;
 mod outcome;
+mod perturb;
 mod plan;
 mod refused;
 mod table;

@@ -3,6 +3,7 @@
 //! What is said of a run: each number stands where its name says.
 
 use crate::locks::{Lock, LOCKS};
+use crate::perturb::{done, perturbations, perturbed, words};
 use handover_measure::outcome::{Failures, Line, Now, Outcome, Progress, Rows, Share, Shares};
 use handover_measure::words::Checks;
 use proptest::prelude::*;
@@ -34,8 +35,9 @@ pub(crate) fn outcome(places: std::ops::Range<usize>) -> impl Strategy<Value = O
             any::<i32>(),
             any::<Option<u32>>(),
         ),
+        (failures(), perturbations(), perturbed()),
     )
-        .prop_map(|(a, b, c, d)| Outcome {
+        .prop_map(|(a, b, c, d, e)| Outcome {
             lock: &LOCKS[a.0],
             writers: a.1,
             run: a.2,
@@ -58,6 +60,9 @@ pub(crate) fn outcome(places: std::ops::Range<usize>) -> impl Strategy<Value = O
             seed: d.2,
             nice: d.3,
             first_ticket: d.4,
+            wait_failures: e.0,
+            perturbations: e.1,
+            perturbed: e.2,
         })
 }
 
@@ -68,6 +73,7 @@ pub(crate) fn failures(run: &Outcome<Lock>) -> u128 {
         run.counter_failures,
         run.order_failures,
         run.progress_failures,
+        run.wait_failures,
         run.hung,
     ];
     each.into_iter()
@@ -101,6 +107,7 @@ proptest! {
                     "counter_failures" => run.counter_failures.to_string(),
                     "order_failures" => run.order_failures.to_string(),
                     "progress_failures" => run.progress_failures.to_string(),
+                    "wait_failures" => run.wait_failures.to_string(),
                     "hung" => run.hung.to_string(),
                     "jain" => format!("{:.6}", run.jain_ppm as f64 / 1e6),
                     "steal_ns" => run.steal_ns.to_string(),
@@ -112,13 +119,15 @@ proptest! {
                     "seed" => run.seed.to_string(),
                     "nice" => run.nice.to_string(),
                     "first_ticket" => run.first_ticket.map_or("-".to_owned(), |it| it.to_string()),
+                    "perturbations" => words(&run.perturbations, "+"),
+                    "perturbed" => done(&run.perturbed, "+"),
                     _ => panic!("no column {column}"),
                 };
                 prop_assert_eq!(field, due, "{}", column);
             }
         }
         let columns: std::collections::HashSet<&str> = header.iter().copied().collect();
-        prop_assert_eq!((columns.len(), header.len()), (23, 23));
+        prop_assert_eq!((columns.len(), header.len()), (26, 26));
     }
 
     /// Each writer has a row under its own run, wherever that stands.
@@ -126,22 +135,22 @@ proptest! {
     fn each_writer_has_a_row(
         (runs, numbers) in prop::collection::vec(outcome(0..8), 0..5).prop_flat_map(|runs| {
             let writers: u32 = runs.iter().map(|run| run.writers).sum();
-            (Just(runs), prop::collection::vec(any::<[u64; 4]>(), writers as usize))
+            (Just(runs), prop::collection::vec(any::<[u64; 5]>(), writers as usize))
         }),
     ) {
         let shares: Vec<Share> = numbers
             .iter()
-            .map(|it| Share { acquisitions: it[0], total: it[1], owner_failures: it[2], order_failures: it[3] })
+            .map(|it| Share { acquisitions: it[0], total: it[1], owner_failures: it[2], order_failures: it[3], wait_failures: it[4] })
             .collect();
         let text = Shares { runs: &runs, shares: &shares }.to_string();
         let mut lines = text.lines();
-        prop_assert_eq!(lines.next(), Some("lock,writers,run,writer,acquisitions,total,owner_failures,order_failures"));
+        prop_assert_eq!(lines.next(), Some("lock,writers,run,writer,acquisitions,total,owner_failures,order_failures,wait_failures"));
         let mut left = &numbers[..];
         for run in &runs {
             let (mine, others) = left.split_at(run.writers as usize);
             left = others;
             for (index, it) in mine.iter().enumerate() {
-                let due = format!("{},{},{},{},{},{},{},{}", run.lock.name, run.writers, run.run, index + 1, it[0], it[1], it[2], it[3]);
+                let due = format!("{},{},{},{},{},{},{},{},{}", run.lock.name, run.writers, run.run, index + 1, it[0], it[1], it[2], it[3], it[4]);
                 prop_assert_eq!(lines.next(), Some(&*due));
             }
         }
@@ -163,9 +172,9 @@ proptest! {
         ];
         prop_assert_eq!(Line(&run).to_string(), due.concat());
         let due = format!(
-            "{}: failures: owner {}, counter {}, order {}, progress {}, hung {}",
+            "{}: failures: owner {}, counter {}, order {}, progress {}, wait {}, hung {}",
             run.lock.name, run.owner_failures, run.counter_failures, run.order_failures, run.progress_failures,
-            run.hung
+            run.wait_failures, run.hung
         );
         prop_assert_eq!(Failures(&run).to_string(), due);
     }

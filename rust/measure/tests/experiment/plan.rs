@@ -3,6 +3,8 @@
 //! Words that are allowed: what the plan then says, and does.
 
 use crate::locks::{Lock, LOCKS};
+use crate::perturb::{perturbations, settings, words};
+use handover_measure::perturb::Perturbations;
 use handover_measure::plan::{Kind, Plan};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
@@ -24,6 +26,7 @@ struct Asked {
     checks: Vec<&'static str>,
     stall_secs: u32,
     uncontended: bool,
+    perturbations: Perturbations,
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
@@ -45,6 +48,7 @@ fn asked() -> impl Strategy<Value = Asked> {
             checks,
             1u32..=600,
             any::<bool>(),
+            prop_oneof![Just(Perturbations::OFF), perturbations()],
         ),
     )
         .prop_map(|(a, b, c)| Asked {
@@ -60,6 +64,7 @@ fn asked() -> impl Strategy<Value = Asked> {
             checks: c.1,
             stall_secs: c.2,
             uncontended: c.3,
+            perturbations: c.4,
         })
 }
 
@@ -90,7 +95,7 @@ impl Asked {
             .as_ref()
             .map(|list| joined(list.iter().map(|&at| LOCKS[at].name)));
         let writers = self.writers.as_ref().map(joined);
-        vec![
+        let mut all = vec![
             format!("torture_type={}", locks.unwrap_or("all".into())),
             format!("nwriters_stress={}", writers.unwrap_or("sweep".into())),
             format!("cs_steps={}", self.cs_steps),
@@ -103,7 +108,13 @@ impl Asked {
             format!("checks={}", self.checks()),
             format!("stall_secs={}", self.stall_secs),
             format!("experiment={}", self.kind()),
-        ]
+        ];
+        all.extend(
+            settings(&self.perturbations)
+                .iter()
+                .map(|(name, value)| format!("{name}={value}")),
+        );
+        all
     }
 
     /// The places of the locks.
@@ -165,12 +176,16 @@ impl Asked {
             (names, numbers, runs) = (vec![names[0]], vec![numbers[0]], 1);
         }
         let seed = if self.seed == 0 { drawn | 1 } else { self.seed };
-        let text = format!(
+        let mut text = format!(
             "experiment=torture torture_type={} nwriters_stress={} cs_steps={} ncs_steps={} checks={} \
              duration={} runs={runs} stall_secs={} seed={seed} nice=-7",
             joined(names), joined(numbers), self.cs_steps, self.ncs_steps, self.checks(), self.duration,
             self.stall_secs,
         );
+        let more = words(&self.perturbations, " ");
+        if more != "none" {
+            text = format!("{text} {more}");
+        }
         (text, if cut { 1 } else { all as u32 }, cut)
     }
 }
@@ -181,7 +196,7 @@ proptest! {
     fn a_plan_is_what_was_asked_for(
         before in asked(),
         it in asked(),
-        order in Just((0..12).collect::<Vec<usize>>()).prop_shuffle(),
+        order in Just((0..25).collect::<Vec<usize>>()).prop_shuffle(),
         blank in prop_oneof![Just(" "), Just("\n"), Just(" \t ")],
         cpus in prop_oneof![1i32..20, 1i32..3000],
         drawn in any::<u64>(),

@@ -8,10 +8,12 @@ use proptest::prelude::*;
 
 const NAMES: &str =
     "torture_type,nwriters_stress,cs_steps,ncs_steps,duration,runs,stat_interval,verbose,seed,\
-                     checks,stall_secs,experiment";
+                     checks,stall_secs,long_hold,stutter,shuffle_interval,onoff_interval,onoff_holdoff,\
+                     bind_writers,nested_locks,rt_boost,rt_boost_factor,writer_fifo,acq_writer_lim,nlocks,\
+                     try_lock,experiment";
 
 /// Each number's name, bounds, and complaint.
-const NUMBERS: [(&str, i64, i64, &str); 7] = [
+const NUMBERS: [(&str, i64, i64, &str); 18] = [
     ("cs_steps", 0, 1_000_000, "0 to 1000000"),
     ("ncs_steps", 0, 1_000_000, "0 to 1000000"),
     ("duration", 0, 86_400, "0 (until stopped) to 86400 seconds"),
@@ -19,6 +21,22 @@ const NUMBERS: [(&str, i64, i64, &str); 7] = [
     ("stat_interval", 0, 3600, "0 (none) to 3600 seconds"),
     ("verbose", 0, 1, "0 or 1"),
     ("stall_secs", 1, 600, "1 to 600 seconds"),
+    ("long_hold", 0, 500, "0 (none) to 500 milliseconds"),
+    ("stutter", 0, 60, "0 (none) to 60 seconds"),
+    ("shuffle_interval", 0, 3600, "0 (none) to 3600 seconds"),
+    ("onoff_interval", 0, 3600, "0 (none) to 3600 seconds"),
+    ("onoff_holdoff", 0, 3600, "0 (none) to 3600 seconds"),
+    ("nested_locks", 0, 8, "0 (none) to 8"),
+    ("rt_boost_factor", 1, 10_000, "1 to 10000"),
+    ("writer_fifo", 0, 1, "0 or 1"),
+    (
+        "acq_writer_lim",
+        0,
+        1_000_000,
+        "0 (none) to 1000000 jiffies",
+    ),
+    ("nlocks", 1, 64, "1 to 64"),
+    ("try_lock", 0, 1, "0 or 1"),
 ];
 
 /// What the plan has under this name.
@@ -30,6 +48,17 @@ fn number(plan: &Plan<Lock>, name: &str) -> u32 {
         "runs" => plan.runs,
         "stat_interval" => plan.stat_interval,
         "verbose" => u32::from(plan.is_verbose()),
+        "long_hold" => plan.perturbations.long_hold,
+        "stutter" => plan.perturbations.stutter,
+        "shuffle_interval" => plan.perturbations.shuffle_interval,
+        "onoff_interval" => plan.perturbations.onoff_interval,
+        "onoff_holdoff" => plan.perturbations.onoff_holdoff,
+        "nested_locks" => plan.perturbations.nested_locks,
+        "rt_boost_factor" => plan.perturbations.rt_boost_factor,
+        "writer_fifo" => plan.perturbations.writer_fifo,
+        "acq_writer_lim" => plan.perturbations.acq_writer_lim,
+        "nlocks" => plan.perturbations.nlocks,
+        "try_lock" => plan.perturbations.try_lock,
         _ => plan.stall_secs,
     }
 }
@@ -70,6 +99,8 @@ fn each_complaint_says_what_is_allowed() {
     let writers = "1 to 1024, or -1 for twice the CPUs; at most 16 of them, separated by commas; \
                    or sweep (1, 2, 4 and so on up to the CPUs)";
     let checks = "all, none, or out of owner, counter, order, progress, separated by commas";
+    let cpus = "all, a CPU, or the first and the last of some with a dash between";
+    let boost = "0 (none) or 2 (of any lock's writers)";
     let seventeen = "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17";
     for (name, value, allowed) in [
         ("torture_type", "", locks),
@@ -92,6 +123,11 @@ fn each_complaint_says_what_is_allowed() {
         ),
         ("checks", "owners", checks),
         ("experiment", "Torture", "torture, uncontended or none"),
+        ("bind_writers", "", cpus),
+        ("bind_writers", "none", cpus),
+        ("bind_writers", "3-2", cpus),
+        ("rt_boost", "1", boost),
+        ("rt_boost", "3", boost),
         ("runs", "", "1 to 1000"),
         ("verbose", "yes", "0 or 1"),
     ] {

@@ -5,6 +5,7 @@
 use crate::locks::{Lock, LOCKS};
 use crate::outcome::{failures, outcome};
 use handover_measure::outcome::Outcome;
+use handover_measure::perturb::{Perturbations, Perturbed};
 use handover_measure::plan::Plan;
 use handover_measure::table::{table, Group};
 use proptest::collection::vec;
@@ -152,6 +153,9 @@ fn a_table_by_hand() {
         seed: 1,
         nice: 19,
         first_ticket: None,
+        wait_failures: 0,
+        perturbations: Perturbations::OFF,
+        perturbed: Perturbed::default(),
     };
     let runs = [
         run(0, 3_000_000, 1_000_000, 2_000_000, 900_000),
@@ -170,4 +174,25 @@ fn a_table_by_hand() {
         ]
     );
     assert_eq!(seen.len(), 5);
+}
+
+/// The table of writers that were perturbed says by what. Several locks disturb nobody.
+#[test]
+fn perturbed_writers_have_no_figures() {
+    let due = |more: &str| {
+        let words = format!("torture_type=twa nwriters_stress=2{more}");
+        let plan = Plan::<Lock>::default()
+            .with(&words)
+            .map_err(|why| why.to_string())
+            .unwrap();
+        lines(&plan, &[], &mut [])
+    };
+    let (plain, several) = (due(""), due(" nlocks=7"));
+    assert_eq!(plain, several);
+    let mut perturbed = due(" nlocks=7 stutter=2");
+    assert_eq!(
+        perturbed.remove(2),
+        "perturbed: stutter=2 nlocks=7: the rates are no figures"
+    );
+    assert_eq!(perturbed, plain);
 }

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+# What is done to writers: each perturbation is seen from outside, is counted, is taken back, and is in every result.
+# Where none is asked for, none of it is there.
+only=${1:-}
+# shellcheck source=tests/guest/verdict.sh
+. /verdict
+online=/sys/devices/system/cpu/online
+all_cpus=$(cat $online)
+
+# ran SECONDS WORD... : an experiment to its end, of one run of twa where the words name no lock.
+ran() {
+	limit=$1
+	shift
+	echo "torture_type=twa nwriters_stress=2 runs=1 $*" >$debug/control && await done "$limit"
+}
+# begun WORD... : the same, but it goes on, and is in its measured time.
+begun() {
+	echo "torture_type=twa nwriters_stress=2 runs=1 $*" >$debug/control || return 1
+	until grep -q '^now: ' $debug/status; do
+		grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
+		usleep 20000
+	done
+}
+# seen COMMAND... : what it prints while the run's measured time goes on, over and over, to /tmp/seen.
+seen() {
+	: >/tmp/seen
+	while grep -q '^now: ' $debug/status; do
+		"$@" >>/tmp/seen
+		usleep 40000
+	done
+	await '[df]' 20
+}
+# did NAME : how often it was done in the run, by its row.
+did() { column perturbed | tr + '\n' | sed -n "s/^$1=//p" | grep . || echo 0; }
+total() { column total $debug/writers | awk '{ sum += $1 } END { print sum + 0 }'; }
+
+writers() { grep -ls '^Name:.ho_writer/' /proc/[0-9]*/status; }
+where() { for status in $(writers); do sed -n 's/^Cpus_allowed_list:.//p' "$status"; done; }
+# 0 is SCHED_NORMAL, 1 SCHED_FIFO.
+policies() { for status in $(writers); do cut -d' ' -f41 "${status%us}" 2>/dev/null; done; }
+# acquired : with the time of the look.
+acquired() {
+	read -r now _ </proc/uptime
+	sed -n "s/^now: .*, \([0-9]*\) acquisitions$/$now \1/p" $debug/status
+}
+# still : the longest time, in hundredths of a second, in which all looks saw the same.
+still() {
+	awk 'NR == 1 || $2 != last { since = $1 } { last = $2; if ($1 - since > most) most = $1 - since } END { printf "%d\n", most * 100 }' /tmp/seen
+}
+unique() { sort -u /tmp/seen | paste -sd' '; }
+
+# Asked for nothing, nothing is done.
+nothing() {
+	begun duration=2 || return 1
+	seen eval "where; policies; cat $online" || return 1
+	[ "$(unique)" = "0 $all_cpus" ] || { unique; return 1; }
+	[ "$(column perturbations) $(column perturbed)" = "none none" ] || { cat $debug/results; return 1; }
+	! grep -q 'PERTURBED\|^perturbed' $debug/summary || { cat $debug/summary; return 1; }
+	begun duration=3 || return 1
+	seen acquired || return 1
+	[ "$(still)" -lt 60 ] || { paste -sd' ' /tmp/seen; return 1; }
+}
+
+# All stop for a second and go on for one.
+stutters() {
+	begun duration=5 stutter=1 || return 1
+	seen acquired || return 1
+	[ "$(still)" -ge 60 ] && [ "$(did pauses)" -ge 2 ] && [ "$(did pauses)" -le 3 ] && [ "$(failing)" = 0 ] && return
+	did pauses
+	paste -sd' ' /tmp/seen
+	return 1
+}
+failing() { column failures | awk '$1 != 0' | wc -l; }
+
+# Nobody is to acquire anything in a pause. A lock that hangs at another time is found.
+pauses_are_no_stall() {
+	ran 20 duration=5 stutter=3 stall_secs=1 || return 1
+	[ "$(did pauses) $(failing)" = "1 0" ] || { cat $debug/results; return 1; }
+}
+
+shuffles() {
+	begun duration=4 nwriters_stress=3 shuffle_interval=1 || return 1
+	seen where || return 1
+	others=$(sort -u /tmp/seen | grep -vx "$all_cpus" | paste -sd' ')
+	for mask in $others; do
+		case $mask in 1-3 | 0,2-3 | 0-1,3 | 0-2) ;; *) unique; return 1 ;; esac
+	done
+	[ "$(echo "$others" | wc -w)" -ge 3 ] && [ "$(did shuffles)" -ge 3 ] || { unique; cat $debug/results; return 1; }
+}
+
+binds() {
+	begun duration=2 nwriters_stress=3 bind_writers=1-2 || return 1
+	seen where || return 1
+	[ "$(unique)" = 1-2 ] || { unique; return 1; }
+	begun duration=4 nwriters_stress=3 bind_writers=1-2 shuffle_interval=1 || return 1
+	seen where || return 1
+	case $(unique) in "1 1-2 2" | "1 2") ;; *) unique; return 1 ;; esac
+	begun duration=2 bind_writers=3 || return 1
+	seen where || return 1
+	[ "$(unique)" = 3 ] || { unique; return 1; }
+}
+
+# Also where kthreads get their usual CPUs when one comes back. (CPU 0 never goes.)
+stays_bound() {
+	begun duration=6 nwriters_stress=3 bind_writers=0-1 onoff_interval=1 || return 1
+	seen where || return 1
+	[ "$(did offlines)" -gt 0 ] && [ "$(grep -cvx 0-1 /tmp/seen)" -le $(($(wc -l </tmp/seen) / 10)) ] && return
+	sort /tmp/seen | uniq -c
+	return 1
+}
+
+nowhere() {
+	(echo "torture_type=twa bind_writers=9-12" >$debug/control) 2>&1 | grep -q 'Invalid argument' || return 1
+	dmesg | grep -q 'handover: bind_writers=9-12: allowed: CPUs of which one is online' || { dmesg | tail -n 5; return 1; }
+}
+
+# CPUs go and come; in the end all are back that were there, and no others.
+goes_off_line() {
+	begun duration=6 nwriters_stress=4 onoff_interval=1 || return 1
+	seen cat $online || return 1
+	[ "$(sort -u /tmp/seen | wc -l)" -ge 2 ] && [ "$(did offlines)" -ge 2 ] && [ "$(cat $online)" = "$all_cpus" ] &&
+		[ "$(failing)" = 0 ] || { unique; cat $debug/results $online; return 1; }
+	echo 0 >/sys/devices/system/cpu/cpu3/online || return 1
+	# The first that this seed draws is CPU 3.
+	begun duration=4 nwriters_stress=4 onoff_interval=1 seed=2 || return 1
+	seen cat $online
+	left=$(cat $online)
+	echo 1 >/sys/devices/system/cpu/cpu3/online
+	[ "$left" = 0-2 ] && ! grep -q 3 /tmp/seen || { echo "left $left"; unique; return 1; }
+}
+
+holds_off() {
+	ran 20 duration=2 onoff_interval=1 onoff_holdoff=30 || return 1
+	[ "$(column perturbed)" = none ] || { cat $debug/results; return 1; }
+}
+
+# without COMMAND... : it is done while a CPU is off line; afterwards all are there.
+without() {
+	begun duration=60 onoff_interval=1 || return 1
+	i=0
+	while [ "$(cat $online)" = "$all_cpus" ]; do
+		i=$((i + 1))
+		[ $i -lt 200 ] || { echo "no CPU goes"; return 1; }
+		usleep 50000
+	done
+	"$@" || return 1
+	[ "$(cat $online)" = "$all_cpus" ] || { cat $online; return 1; }
+}
+stopped() { echo stop >$debug/control && await stopped 10; }
+comes_back() {
+	without stopped && without rmmod handover && insmod /handover.ko experiment=none stat_interval=0
+}
+
+boosts() {
+	begun duration=3 rt_boost=2 || return 1
+	seen policies || return 1
+	[ "$(unique)" = "0 1" ] && [ "$(did boosts)" -gt 10 ] || { unique; cat $debug/results; return 1; }
+	# Seldom by its factor: a section in 40,000 and not in 100.
+	often=$(($(did boosts) * 1000 / ($(total) / 1000 + 1)))
+	ran 20 duration=3 rt_boost=2 rt_boost_factor=10000 || return 1
+	seldom=$(($(did boosts) * 1000 / ($(total) / 1000 + 1)))
+	[ "$often" -gt $((seldom * 20)) ] || { echo "$often and $seldom of a million"; return 1; }
+}
+
+is_fifo() {
+	begun duration=2 writer_fifo=1 || return 1
+	seen policies || return 1
+	[ "$(unique)" = 1 ] && [ "$(failing)" = 0 ] || { unique; cat $debug/results; return 1; }
+	# More of them than CPUs: each gets there, and so does everybody else.
+	ran 30 duration=2 writer_fifo=1 nwriters_stress=6 || return 1
+	[ "$(failing) $(column min | grep -cvx 0)" = "0 1" ] || { cat $debug/results; return 1; }
+}
+
+# A long hold is a wait that is too long, where the other writer has a CPU. (The host may take one for as long.)
+holds_long() {
+	echo "torture_type=twa nwriters_stress=2 runs=1 duration=5 long_hold=100 acq_writer_lim=$((hz / 20))" >$debug/control
+	await failed 20 || return 1
+	[ "$(sed -n 's/^state: //p' $debug/status)" = "failed: twa failed its checks" ] || { cat $debug/status; return 1; }
+	holds=$(did long_holds) waits=$(column wait_failures)
+	[ "$holds" -gt 0 ] && [ "$waits" -gt 0 ] || { cat $debug/results; return 1; }
+	[ "$(column wait_failures $debug/writers | awk '{ sum += $1 } END { print sum }')" = "$waits" ] || { cat $debug/writers; return 1; }
+	dmesg | grep "handover: twa: failures: owner 0, counter 0, order 0, progress 0, wait $waits, hung 0" >/dev/null || { dmesg | tail; return 1; }
+	# Nobody acquires anything while the one writer holds the lock.
+	begun duration=6 nwriters_stress=1 cs_steps=0 ncs_steps=0 long_hold=500 || return 1
+	seen acquired || return 1
+	[ "$(did long_holds)" -gt 0 ] && [ "$(still)" -ge 40 ] || { cat $debug/results; paste -sd' ' /tmp/seen; return 1; }
+	ran 20 duration=2 acq_writer_lim=$((hz * 1000)) || return 1
+	[ "$(failing) $(did long_holds)" = "0 0" ] || { cat $debug/results; return 1; }
+}
+
+# Of N nested locks a section takes half.
+nests() {
+	for n in 3 8; do
+		ran 20 duration=2 nwriters_stress=4 nested_locks=$n || return 1
+		echo "$n $(did nested) $(total) $(failing)" | awk '{ exit !($4 == 0 && $3 > 1000 && $2 / $3 > 0.48 * $1 && $2 / $3 < 0.52 * $1) }' ||
+			{ cat $debug/results $debug/writers; return 1; }
+	done
+}
+
+# Several locks at a time, each with what it protects.
+several() {
+	ran 20 duration=2 nwriters_stress=4 nlocks=8 || return 1
+	[ "$(did locks) $(failing)" = "8 0" ] || { cat $debug/results; return 1; }
+	for check in owner counter; do
+		echo "torture_type=busted nwriters_stress=4 runs=3 duration=1 nlocks=2 checks=$check" >$debug/control || return 1
+		await failed 20 || return 1
+		[ "$(column ${check}_failures | grep -cvx 0)" -eq 3 ] || { cat $debug/results; return 1; }
+	done
+}
+
+tries() {
+	ran 20 duration=1 nwriters_stress=1 try_lock=1 || return 1
+	[ "$(did tries)" = "$(total)" ] || { cat $debug/results $debug/writers; return 1; }
+	ran 20 duration=2 nwriters_stress=4 try_lock=1 || return 1
+	[ "$(did tries)" -gt 0 ] && [ "$(did tries)" -lt "$(total)" ] && [ "$(failing)" = 0 ] ||
+		{ cat $debug/results $debug/writers; return 1; }
+}
+
+# Every result has the words: odd ones of all, as they stand.
+worded() {
+	words="long_hold=3 stutter=2 shuffle_interval=4 onoff_interval=3 onoff_holdoff=1 bind_writers=0-2 nested_locks=5 rt_boost=2 \
+rt_boost_factor=77 writer_fifo=1 acq_writer_lim=99999 nlocks=3 try_lock=1"
+	mark
+	ran 30 duration=1 "$words" || return 1
+	for file in status summary; do
+		grep -q "^workload: experiment=torture .* nice=19 $words\$" $debug/$file || { cat $debug/$file; return 1; }
+	done
+	[ "$(since | grep -c "handover: workload: .* $words\$")" -eq 2 ] || { since; return 1; }
+	[ "$(column perturbations)" = "$(echo "$words" | tr ' ' +)" ] || { cat $debug/results; return 1; }
+	grep -qx "perturbed: $words: the rates are no figures" $debug/summary || { cat $debug/summary; return 1; }
+	case $(fact spoiled_by $debug/summary) in PERTURBED | *,PERTURBED) ;; *) cat $debug/summary; return 1 ;; esac
+	# The next experiment has none of it.
+	ran 20 duration=1 || return 1
+	[ "$(column perturbations)" = none ] && ! grep -q PERTURBED $debug/summary || { cat $debug/summary; return 1; }
+}
+
+# All of it at once, on a lock.
+everything="stutter=1 shuffle_interval=1 onoff_interval=1 long_hold=5 nested_locks=8 rt_boost=2 nlocks=3 try_lock=1"
+endures() {
+	ran 60 duration=4 nwriters_stress=8 "$everything" acq_writer_lim=$((hz * 9)) torture_type="$1" || { cat $debug/results; return 1; }
+	for name in pauses shuffles offlines boosts nested tries; do
+		[ "$(did $name)" -gt 0 ] || { echo "no $name"; cat $debug/results; return 1; }
+	done
+	[ "$(failing) $(did locks)" = "0 3" ] || { cat $debug/results; return 1; }
+}
+busted() {
+	echo "torture_type=busted nwriters_stress=8 runs=1 duration=3 $everything" >$debug/control || return 1
+	await failed 60
+}
+
+insmod /handover.ko experiment=none stat_interval=0 || exit 1
+ran 20 duration=1 || exit 1
+hz=$(fact HZ)
+# On our own kernel, for which there is more time, all locks.
+kind=usual
+! [ -d /sys/kernel/debug/kunit ] || kind=lock
+verdict "asked for nothing, nothing is done" nothing
+verdict "stutter: all writers pause" stutters
+verdict "stutter: a pause is no stall" pauses_are_no_stall
+verdict "shuffle_interval: a CPU is left to none" shuffles
+verdict "bind_writers: they stay there" binds
+verdict "bind_writers: while CPUs go and come" stays_bound
+verdict "bind_writers: where no CPU is" nowhere
+verdict "onoff_interval: CPUs go, and all are back" goes_off_line
+verdict "onoff_interval: back after stop and rmmod" comes_back
+verdict "onoff_holdoff: none goes before" holds_off
+verdict "rt_boost: now and then" boosts
+verdict "writer_fifo: all the time" is_fifo
+verdict "long_hold and acq_writer_lim" holds_long
+verdict "nested_locks: half of them" nests
+verdict "nlocks: each has its own" several
+verdict "try_lock: first" tries
+verdict "every result says what was done" worded
+for lock in $(locks $kind); do verdict "everything on $lock" endures "$lock"; done
+verdict "everything on busted: found" busted
+verdict "unloaded" rmmod handover
+finish
