@@ -304,7 +304,7 @@ static void shared(void)
 
 int main(int argc, char **argv)
 {
-	alarm(argc > 1 ? 200 : 40);
+	end_if_it_hangs(40);
 	if (argc > 1)
 		items /= atoi(argv[1]);
 	bounded_buffer();

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hangs.h"
+
 /* Ends the program if two numbers differ. */
 #define DUE(is, due) \
 	do { \
@@ -19,6 +21,7 @@
 			fprintf(stderr, "%s:%d: %s is %lld, due is %lld\n", __FILE__, __LINE__, #is, is_, due_); \
 			_exit(1); \
 		} \
+		check_passed(); \
 	} while (0)
 
 static inline struct timespec in_ms(clockid_t clock, long ms)

@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "hangs.h"
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -26,6 +28,7 @@ std::atomic<long long> locks, try_locks, timed_locks, unlocks, waits, timed_wait
 			std::fprintf(stderr, "%s:%d: %s is %lld, due is %lld\n", __FILE__, __LINE__, #is, is_, due_); \
 			_exit(1); \
 		} \
+		check_passed(); \
 	} while (0)
 
 // A mutex that counts.
@@ -49,6 +52,7 @@ template <class M> struct Counted : M {
 	{
 		unlocks++;
 		M::unlock();
+		check_passed();
 	}
 };
 
@@ -56,7 +60,11 @@ template <class M> struct Counted : M {
 struct Section {
 	std::unique_lock<std::mutex> held;
 	explicit Section(std::mutex &mutex) : held(mutex) { locks++; }
-	~Section() { unlocks++; }
+	~Section()
+	{
+		unlocks++;
+		check_passed();
+	}
 	void wait(std::condition_variable &cond)
 	{
 		waits++;
@@ -222,7 +230,7 @@ void exceptions()
 
 int main(int count, char **words)
 {
-	alarm(count > 1 ? 200 : 60);
+	end_if_it_hangs(60);
 	if (count > 1)
 		divisor = std::atoi(words[1]);
 	items /= divisor;
