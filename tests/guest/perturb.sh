@@ -165,7 +165,8 @@ boosts() {
 is_fifo() {
 	begun duration=2 writer_fifo=1 || return 1
 	seen policies || return 1
-	[ "$(unique)" = 1 ] && [ "$(failing)" = 0 ] || { unique; cat $debug/results; return 1; }
+	# (At the run's end they are no longer so.)
+	[ "$(grep -cx 1 /tmp/seen)" -gt $(($(wc -l </tmp/seen) * 9 / 10)) ] && [ "$(failing)" = 0 ] || { unique; cat $debug/results; return 1; }
 	# More of them than CPUs: each gets there, and so does everybody else.
 	ran 30 duration=2 writer_fifo=1 nwriters_stress=6 || return 1
 	[ "$(failing) $(column min | grep -cvx 0)" = "0 1" ] || { cat $debug/results; return 1; }
@@ -180,10 +181,10 @@ holds_long() {
 	[ "$holds" -gt 0 ] && [ "$waits" -gt 0 ] || { cat $debug/results; return 1; }
 	[ "$(column wait_failures $debug/writers | awk '{ sum += $1 } END { print sum }')" = "$waits" ] || { cat $debug/writers; return 1; }
 	dmesg | grep "handover: twa: failures: owner 0, counter 0, order 0, progress 0, wait $waits, hung 0" >/dev/null || { dmesg | tail; return 1; }
-	# Nobody acquires anything while the one writer holds the lock.
-	begun duration=6 nwriters_stress=1 cs_steps=0 ncs_steps=0 long_hold=500 || return 1
-	seen acquired || return 1
-	[ "$(did long_holds)" -gt 0 ] && [ "$(still)" -ge 40 ] || { cat $debug/results; paste -sd' ' /tmp/seen; return 1; }
+	# A run has no room for more of them. (Holds of no time: seen were four times as many.)
+	ran 20 duration=4 nwriters_stress=1 cs_steps=0 ncs_steps=0 long_hold=100 || return 1
+	holds=$(did long_holds)
+	[ "$holds" -gt 0 ] && [ "$holds" -le 45 ] || { cat $debug/results; return 1; }
 	ran 20 duration=2 acq_writer_lim=$((hz * 1000)) || return 1
 	[ "$(failing) $(did long_holds)" = "0 0" ] || { cat $debug/results; return 1; }
 }
