@@ -65,6 +65,20 @@ class Kernel(Page):
         for table in re.split(r"^(?=contended)", printed.getvalue(), flags=re.MULTILINE):
             self.assertIn(f"```\n{table}```\n", page)
 
+    def test_the_calibration(self):
+        printed = "\n".join(runpy.run_path(str(TOP / "scripts/report/calibration"))["lines"](rows("calibration.csv")))
+        self.assertIn(f"```\n{printed}\n```\n", (RESULTS / "kernel.md").read_text())
+        found = by(rows("calibration.csv"), lambda row: (row["harness"], row["writers"], row["cs_steps"], row["ncs_steps"]),
+                   lambda row: 10 ** 9 * float(row["seconds"]) / int(row["acquisitions"]))
+        said = self.lines("kernel.md", r"\| (ours|locktorture's) \| ([0-9.]+) \| ([0-9.]+) \|")
+        self.assertEqual(len(said), 2)
+        for line in said:
+            harness = {"ours": "handover", "locktorture's": "locktorture"}[line[1]]
+            empty, worked = (median(found[harness, "1", *steps]) for steps in (("0", "0"), ("20", "400")))
+            self.same(line[2], empty, f"{harness}: an empty section")
+            # 20 inside, and outside a uniform draw below 400.
+            self.same(line[3], (worked - empty) / (20 + 399 / 2), f"{harness}: a step")
+
     def pairs(self):
         """{(kernel, layout, lock, shape): {column: [a boot's median]}}, of the raw data."""
         runs = {}  # by kernel, layout and lock, then by boot and run

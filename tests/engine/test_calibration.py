@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+"""scripts/report/calibration: each figure is that of its rounds."""
+
+import pathlib
+import random
+import runpy
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+CALIBRATION = runpy.run_path(str(TOP / "scripts/report/calibration"))
+
+
+def row(count, harness, point, seconds, acquisitions):
+    writers, inside, outside = point
+    return {"round": str(count), "harness": harness, "writers": str(writers), "cs_steps": str(inside), "ncs_steps": str(outside),
+            "seconds": f"{seconds:.6f}", "acquisitions": str(acquisitions)}
+
+
+def lines(rows):
+    return list(CALIBRATION["lines"](rows))
+
+
+class Calibration(unittest.TestCase):
+    def test_a_table_by_hand(self):
+        one, two = (1, 0, 0), (2, 20, 400)
+        rows = [row(1, "handover", one, 2, 300), row(1, "locktorture", one, 1, 100),
+                row(1, "locktorture", two, 1, 100), row(1, "handover", two, 1, 90),
+                row(2, "locktorture", one, 4, 400), row(2, "handover", one, 1, 400),
+                row(2, "handover", two, 1, 300), row(2, "locktorture", two, 1, 100),
+                row(3, "handover", one, 1, 200), row(3, "locktorture", one, 1, 100)]
+        # The middle ratio is not the middle rates'.
+        for count, ours, theirs in ((1, 100, 200), (2, 300, 100), (3, 200, 300)):
+            rows += [row(count, "handover", (4, 1, 9), 1, ours), row(count, "locktorture", (4, 1, 9), 1, theirs)]
+        self.assertEqual(lines(rows), [
+            "calibration   writers cs_steps ncs_steps rounds    ours/s  theirs/s  ratio   min   max",
+            "raw_spin_lock       1        0         0      3       200       100   2.00  1.50  4.00",
+            "raw_spin_lock       2       20       400      2       195       100   1.95  0.90  3.00",
+            "raw_spin_lock       4        1         9      3       200       200   0.67  0.50  3.00"])
+
+    def test_the_order_of_a_rounds_rows_is_nothing(self):
+        draw = random.Random(2)
+        rows = [row(count, harness, (1, 20, 400), draw.uniform(1, 3), draw.randrange(10 ** 6, 10 ** 7))
+                for count in range(1, 8) for harness in ("handover", "locktorture")]
+        due = lines(rows)
+        for _ in range(5):
+            draw.shuffle(rows)
+            self.assertEqual(lines(rows), due)
+
+    def test_a_ratio_is_of_one_round(self):
+        """The machine may be twice as fast in one round as in another: the ratios stay."""
+        rows = []
+        for count, fast in enumerate((1, 2, 8, 16, 3), 1):
+            rows += [row(count, "handover", (4, 20, 400), 1, 1100 * fast), row(count, "locktorture", (4, 20, 400), 1, 1000 * fast)]
+        self.assertEqual(lines(rows)[1].split()[-3:], ["1.10", "1.10", "1.10"])
+
+    def test_a_round_has_both(self):
+        rows = [row(1, "handover", (1, 0, 0), 1, 5), row(1, "locktorture", (1, 0, 0), 1, 5), row(2, "handover", (1, 0, 0), 1, 5)]
+        with self.assertRaises(KeyError):
+            lines(rows)
