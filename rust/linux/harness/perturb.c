@@ -90,9 +90,16 @@ static struct cpumask taken;
 static bool handover_online(unsigned int cpu)
 {
 #ifdef CONFIG_HOTPLUG_CPU
-	/* 1: somebody else did it. */
-	int error = add_cpu(cpu);
+	int error;
 
+	/* One that was ejected meanwhile has no device to bring back. */
+	if (!cpu_is_hotpluggable(cpu)) {
+		pr_warn("CPU %u is gone\n", cpu);
+		cpumask_clear_cpu(cpu, &taken);
+		return true;
+	}
+	/* 1: somebody else did it. */
+	error = add_cpu(cpu);
 	if (error < 0) {
 		pr_warn("CPU %u does not come back: %d\n", cpu, error);
 		return false;

@@ -297,7 +297,8 @@ impl<'a> Run<'a> {
     }
 
     /// Waits for the writers to leave, and for the jobs, until none did for longer than
-    /// `stall_secs`. Returns how many hang: then the module, `pinned` before or here, can never be
+    /// `stall_secs`. Jobs alone are waited for without a bound: CPUs come back slowly, which
+    /// is no fault of the lock. Returns how many hang: then the module, `pinned` before or here, can never be
     /// unloaded. While it is being unloaded there is no such way out, and this
     /// waits.
     fn join(&self, control: &impl Control, pinned: bool) -> u64 {
@@ -310,7 +311,7 @@ impl<'a> Run<'a> {
                 return 0;
             }
             // Any change is progress: nobody comes back.
-            if waiting.is_over(hung + jobs, shim::now_ns()) {
+            if waiting.is_over(hung + jobs, shim::now_ns()) && hung != 0 {
                 pr_err!(
                     "{}: {hung} writers hang and cannot be stopped\n",
                     self.lock.name
