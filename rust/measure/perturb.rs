@@ -100,18 +100,13 @@ impl Perturbations {
         try_lock: 0,
     };
 
-    /// Whether there is more than one lock, or anything is done to the writers.
+    /// Whether there is more than one lock, or anything is done to the writers. They run another loop then, and what
+    /// they acquire is no figure.
     pub fn is_any(&self) -> bool {
-        self.nlocks != 1 || self.disturbs()
-    }
-
-    /// Whether anything is done to the writers. What they acquire is no figure then.
-    pub fn disturbs(&self) -> bool {
         let alike = Self {
             // These do nothing by themselves.
             onoff_holdoff: Self::OFF.onoff_holdoff,
             rt_boost_factor: Self::OFF.rt_boost_factor,
-            nlocks: Self::OFF.nlocks,
             ..*self
         };
         alike != Self::OFF
@@ -212,6 +207,8 @@ pub struct Perturbed {
     pub tries: u64,
     /// Locks that were ever taken, of `nlocks`.
     pub locks: u64,
+    /// CPUs that are still off line at the end.
+    pub away: u64,
 }
 
 impl Perturbed {
@@ -226,6 +223,7 @@ impl Perturbed {
             nested: self.nested.wrapping_add(that.nested),
             tries: self.tries.wrapping_add(that.tries),
             locks: self.locks.wrapping_add(that.locks),
+            away: self.away.wrapping_add(that.away),
         }
     }
 
@@ -250,6 +248,7 @@ impl Display for Done {
         words.number("nested", it.nested, 0)?;
         words.number("tries", it.tries, 0)?;
         words.number("locks", it.locks, 0)?;
+        words.number("away", it.away, 0)?;
         words.end()
     }
 }

@@ -125,7 +125,7 @@ pub fn table<L: Listed>(
     let steal = outcomes.iter().map(|o| o.steal_ns / 1_000_000);
     let steal = steal.fold(0, u64::saturating_add);
     line(format_args!("steal time: {steal} ms"));
-    if plan.perturbations.disturbs() {
+    if plan.perturbations.is_any() {
         let words = plan.perturbations.words(" ");
         line(format_args!("perturbed: {words}: the rates are no figures"));
     }

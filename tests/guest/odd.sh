@@ -53,6 +53,20 @@ often() {
 	done
 }
 
+# By word writers run there.
+bound() {
+	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=2 runs=1 bind_writers=1 || return 1
+	until grep -q '^now: ' $debug/status; do
+		grep -q '^state: running' $debug/status || break
+		usleep 20000
+	done
+	seen=$(where | paste -sd' ')
+	await done 20 && [ "$seen" = "1 1" ] || { echo "on $seen"; cat $debug/status; false; }
+	rc=$?
+	rmmod handover
+	return $rc
+}
+
 # With no CPU left for a waiter the fact is unknown, soon.
 alone() {
 	for cpu in 2 3; do echo 0 >/sys/devices/system/cpu/cpu$cpu/online || return 1; done
@@ -151,6 +165,7 @@ heard() {
 verdict "the facts are the odd machine's" odd
 verdict "the facts stay when the machine changes" stay
 verdict "nothing runs on an isolated CPU" apart often
+verdict "writers run there by word" bound
 verdict "no second CPU: the slow path is unknown" alone
 verdict "a probe whose waiter gets no CPU ends" starved bounded
 verdict "a probe hears a stop" starved heard

@@ -34,8 +34,6 @@ seen() {
 did() { column perturbed | tr + '\n' | sed -n "s/^$1=//p" | grep . || echo 0; }
 total() { column total $debug/writers | awk '{ sum += $1 } END { print sum + 0 }'; }
 
-writers() { grep -ls '^Name:.ho_writer/' /proc/[0-9]*/status; }
-where() { for status in $(writers); do sed -n 's/^Cpus_allowed_list:.//p' "$status"; done; }
 # 0 is SCHED_NORMAL, 1 SCHED_FIFO.
 policies() { for status in $(writers); do cut -d' ' -f41 "${status%us}" 2>/dev/null; done; }
 # acquired : with the time of the look.
@@ -56,16 +54,16 @@ nothing() {
 	[ "$(unique)" = "0 $all_cpus" ] || { unique; return 1; }
 	[ "$(column perturbations) $(column perturbed)" = "none none" ] || { cat $debug/results; return 1; }
 	! grep -q 'PERTURBED\|^perturbed' $debug/summary || { cat $debug/summary; return 1; }
-	begun duration=3 || return 1
+	begun duration=2 || return 1
 	seen acquired || return 1
 	[ "$(still)" -lt 60 ] || { paste -sd' ' /tmp/seen; return 1; }
 }
 
 # All stop for a second and go on for one.
 stutters() {
-	begun duration=5 stutter=1 || return 1
+	begun duration=4 stutter=1 || return 1
 	seen acquired || return 1
-	[ "$(still)" -ge 60 ] && [ "$(did pauses)" -ge 2 ] && [ "$(did pauses)" -le 3 ] && [ "$(failing)" = 0 ] && return
+	[ "$(still)" -ge 60 ] && [ "$(did pauses)" -ge 1 ] && [ "$(did pauses)" -le 2 ] && [ "$(failing)" = 0 ] && return
 	did pauses
 	paste -sd' ' /tmp/seen
 	return 1
@@ -74,7 +72,7 @@ failing() { column failures | awk '$1 != 0' | wc -l; }
 
 # Nobody is to acquire anything in a pause. A lock that hangs at another time is found.
 pauses_are_no_stall() {
-	ran 20 duration=5 stutter=3 stall_secs=1 || return 1
+	ran 20 duration=4 stutter=2 stall_secs=1 || return 1
 	[ "$(did pauses) $(failing)" = "1 0" ] || { cat $debug/results; return 1; }
 }
 
@@ -95,18 +93,31 @@ binds() {
 	begun duration=4 nwriters_stress=3 bind_writers=1-2 shuffle_interval=1 || return 1
 	seen where || return 1
 	case $(unique) in "1 1-2 2" | "1 2") ;; *) unique; return 1 ;; esac
+	# Of four moves two spare a CPU on which they do not run anyhow.
+	[ "$(did shuffles)" -le 2 ] || { cat $debug/results; return 1; }
 	begun duration=2 bind_writers=3 || return 1
 	seen where || return 1
 	[ "$(unique)" = 3 ] || { unique; return 1; }
 }
 
-# Also where kthreads get their usual CPUs when one comes back. (CPU 0 never goes.)
+# Their only CPU goes, and they run elsewhere; it comes back, and so do they. (Seed 6 draws CPU 3 twice, and then others.)
 stays_bound() {
-	begun duration=6 nwriters_stress=3 bind_writers=0-1 onoff_interval=1 || return 1
-	seen where || return 1
-	[ "$(did offlines)" -gt 0 ] && [ "$(grep -cvx 0-1 /tmp/seen)" -le $(($(wc -l </tmp/seen) / 10)) ] && return
-	sort /tmp/seen | uniq -c
-	return 1
+	begun duration=4 bind_writers=3 onoff_interval=1 seed=6 || return 1
+	# shellcheck disable=SC2016 # at each look
+	seen eval 'echo $(cat $online) $(where)' || return 1
+	awk '$1 == "0-2" { gone = 1; next } gone && NF == 3 { looks++; there += $2 == "3" && $3 == "3" }
+		END { exit !(gone && looks >= 4 && there >= 0.7 * looks) }' /tmp/seen || { sort /tmp/seen | uniq -c; return 1; }
+}
+# It is gone when the second run begins.
+refused() {
+	mark
+	begun duration=2 runs=2 bind_writers=3 || return 1
+	echo 0 >/sys/devices/system/cpu/cpu3/online || return 1
+	await failed 20
+	rc=$?
+	echo 1 >/sys/devices/system/cpu/cpu3/online
+	[ "$rc $(sed -n 's/^state: //p' $debug/status) $(column run)" = "0 failed: given up: EINVAL 1" ] &&
+		since | grep -q 'handover: twa: 2 of 2 writers are refused their CPUs: bind_writers=3$' || { cat $debug/status; since; return 1; }
 }
 
 nowhere() {
@@ -116,13 +127,13 @@ nowhere() {
 
 # CPUs go and come; in the end all are back that were there, and no others.
 goes_off_line() {
-	begun duration=6 nwriters_stress=4 onoff_interval=1 || return 1
+	begun duration=4 nwriters_stress=4 onoff_interval=1 || return 1
 	seen cat $online || return 1
 	[ "$(sort -u /tmp/seen | wc -l)" -ge 2 ] && [ "$(did offlines)" -ge 2 ] && [ "$(cat $online)" = "$all_cpus" ] &&
 		[ "$(failing)" = 0 ] || { unique; cat $debug/results $online; return 1; }
 	echo 0 >/sys/devices/system/cpu/cpu3/online || return 1
 	# The first that this seed draws is CPU 3.
-	begun duration=4 nwriters_stress=4 onoff_interval=1 seed=2 || return 1
+	begun duration=3 nwriters_stress=4 onoff_interval=1 seed=2 || return 1
 	seen cat $online
 	left=$(cat $online)
 	echo 1 >/sys/devices/system/cpu/cpu3/online
@@ -149,6 +160,34 @@ without() {
 stopped() { echo stop >$debug/control && await stopped 10; }
 comes_back() {
 	without stopped && without rmmod handover && insmod /handover.ko experiment=none stat_interval=0
+}
+
+# The kernel brings a CPU back in some hundred steps, and one of them fails as often as it is tried.
+stays_away() {
+	cpu=/sys/devices/system/cpu
+	step=$(sed -n 's/^ *\([0-9]*\): workqueue:online$/\1/p' $cpu/hotplug/states)
+	mark
+	begun duration=60 onoff_interval=30 seed=2 || return 1
+	i=0
+	until [ "$(cat $online)" = 0-2 ]; do
+		i=$((i + 1))
+		[ $i -lt 200 ] || { echo "CPU 3 does not go"; return 1; }
+		usleep 50000
+	done
+	while echo "$step" >$cpu/cpu3/hotplug/fail; do usleep 1000; done &
+	fails=$!
+	echo stop >$debug/control
+	await failed 20
+	rc=$?
+	kill $fails
+	wait
+	left=$(cat $online)
+	echo -1 >$cpu/cpu3/hotplug/fail
+	echo 1 >$cpu/cpu3/online
+	[ "$rc $left $(did away) $(sed -n 's/^state: //p' $debug/status)" = "0 0-2 1 failed: given up: EBUSY" ] &&
+		since | grep -q 'handover: 1 CPUs stay off line' || { echo "left $left"; cat $debug/status $debug/results; since; return 1; }
+	# It is not forgotten, and is there.
+	ran 20 duration=1 && [ "$(cat $online)" = "$all_cpus" ]
 }
 
 boosts() {
@@ -192,7 +231,7 @@ holds_long() {
 # Of N nested locks a section takes half.
 nests() {
 	for n in 3 8; do
-		ran 20 duration=2 nwriters_stress=4 nested_locks=$n || return 1
+		ran 20 duration=1 nwriters_stress=4 nested_locks=$n || return 1
 		echo "$n $(did nested) $(total) $(failing)" | awk '{ exit !($4 == 0 && $3 > 1000 && $2 / $3 > 0.48 * $1 && $2 / $3 < 0.52 * $1) }' ||
 			{ cat $debug/results $debug/writers; return 1; }
 	done
@@ -200,12 +239,13 @@ nests() {
 
 # Several locks at a time, each with what it protects.
 several() {
-	ran 20 duration=2 nwriters_stress=4 nlocks=8 || return 1
+	ran 20 duration=1 nwriters_stress=4 nlocks=8 || return 1
 	[ "$(did locks) $(failing)" = "8 0" ] || { cat $debug/results; return 1; }
+	case $(fact spoiled_by $debug/summary) in PERTURBED | *,PERTURBED) ;; *) cat $debug/summary; return 1 ;; esac
 	for check in owner counter; do
-		echo "torture_type=busted nwriters_stress=4 runs=3 duration=1 nlocks=2 checks=$check" >$debug/control || return 1
+		echo "torture_type=busted nwriters_stress=4 runs=2 duration=1 nlocks=2 checks=$check" >$debug/control || return 1
 		await failed 20 || return 1
-		[ "$(column ${check}_failures | grep -cvx 0)" -eq 3 ] || { cat $debug/results; return 1; }
+		[ "$(column ${check}_failures | grep -cvx 0)" -eq 2 ] || { cat $debug/results; return 1; }
 	done
 }
 
@@ -238,7 +278,7 @@ rt_boost_factor=77 writer_fifo=1 acq_writer_lim=99999 nlocks=3 try_lock=1"
 # All of it at once, on a lock.
 everything="stutter=1 shuffle_interval=1 onoff_interval=1 long_hold=5 nested_locks=8 rt_boost=2 nlocks=3 try_lock=1"
 endures() {
-	ran 60 duration=4 nwriters_stress=8 "$everything" acq_writer_lim=$((hz * 9)) torture_type="$1" || { cat $debug/results; return 1; }
+	ran 60 duration=3 nwriters_stress=8 "$everything" acq_writer_lim=$((hz * 9)) torture_type="$1" || { cat $debug/results; return 1; }
 	for name in pauses shuffles offlines boosts nested tries; do
 		[ "$(did $name)" -gt 0 ] || { echo "no $name"; cat $debug/results; return 1; }
 	done
@@ -262,8 +302,10 @@ verdict "shuffle_interval: a CPU is left to none" shuffles
 verdict "bind_writers: they stay there" binds
 verdict "bind_writers: while CPUs go and come" stays_bound
 verdict "bind_writers: where no CPU is" nowhere
+verdict "bind_writers: where no CPU is any more" refused
 verdict "onoff_interval: CPUs go, and all are back" goes_off_line
 verdict "onoff_interval: back after stop and rmmod" comes_back
+verdict "onoff_interval: one stays away" stays_away
 verdict "onoff_holdoff: none goes before" holds_off
 verdict "rt_boost: now and then" boosts
 verdict "writer_fifo: all the time" is_fifo

@@ -112,6 +112,10 @@ is() {
 	[ "$said" = "$2" ] || { echo "$1=$said, where it is '$2'"; return 1; }
 }
 
+# writers : the files in /proc that tell of the threads that are. where : their CPUs, a line each.
+writers() { grep -ls '^Name:.ho_writer/' /proc/[0-9]*/status; }
+where() { for status in $(writers); do sed -n 's/^Cpus_allowed_list:.//p' "$status"; done; }
+
 # count_list LIST : how many numbers 1,3-5 has.
 count_list() {
 	tr ',' '\n' <"$1" | awk -F- 'NF { n += $NF - $1 + 1 } END { print n + 0 }'

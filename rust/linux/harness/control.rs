@@ -228,9 +228,14 @@ impl Harness {
                     if plan.is_verbose() {
                         report::print_run(&outcome);
                     }
+                    let away = outcome.perturbed.away;
                     let mut inner = self.inner.lock();
                     inner.outcomes.push(outcome, GFP_KERNEL)?;
                     inner.shares.extend_from_slice(&shares, GFP_KERNEL)?;
+                    if away != 0 {
+                        pr_err!("{away} CPUs stay off line: the kernel does not bring them back\n");
+                        return Err(EBUSY);
+                    }
                 }
             }
         }

@@ -306,7 +306,7 @@ pub(crate) fn gather(plan: &Plan, stopping: &impl Fn() -> bool) -> Facts {
         tracers: Tracers::now(),
         kunit_before: kunit_cases(),
         kunit_meanwhile: 0,
-        is_perturbed: plan.kind == Kind::Torture && plan.perturbations.disturbs(),
+        is_perturbed: plan.kind == Kind::Torture && plan.perturbations.is_any(),
     }
 }
 

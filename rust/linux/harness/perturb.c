@@ -44,27 +44,30 @@ bool handover_raw_spin_trylock(raw_spinlock_t *lock)
 }
 
 /*
- * Has @task, or the current thread for NULL, run on the CPUs from @first to @last but not on
- * @but. Only CPUs that the current thread may use; all of them for a @first below 0. @but is
- * none below 0, or if no other CPU were left.
+ * Has @task, or the current thread for NULL, run on the CPUs from @first to @last, isolated ones
+ * too; for a @first below 0 on those that the current thread may use. It does not run on @but,
+ * unless that is below 0 or no other CPU were online. 1: it could run there but for this.
  */
 int handover_allow(struct task_struct *task, int first, int last, int but)
 {
 	cpumask_var_t mask;
-	int cpu, error;
+	int cpu, error, spared = 0;
 
-	if (!alloc_cpumask_var(&mask, GFP_KERNEL))
+	if (!zalloc_cpumask_var(&mask, GFP_KERNEL))
 		return -ENOMEM;
-	cpumask_copy(mask, current->cpus_ptr);
-	if (first >= 0)
-		for_each_cpu(cpu, mask)
-			if (cpu < first || cpu > last)
-				cpumask_clear_cpu(cpu, mask);
-	if (but >= 0 && but < nr_cpu_ids && cpumask_weight(mask) > 1)
-		cpumask_clear_cpu(but, mask);
+	if (first < 0)
+		cpumask_copy(mask, current->cpus_ptr);
+	for_each_possible_cpu(cpu)
+		if (first >= 0 && first <= cpu && cpu <= last)
+			cpumask_set_cpu(cpu, mask);
+	if (but >= 0 && but < nr_cpu_ids && cpumask_test_and_clear_cpu(but, mask)) {
+		spared = cpumask_intersects(mask, cpu_online_mask);
+		if (!spared)
+			cpumask_set_cpu(but, mask);
+	}
 	error = set_cpus_allowed_ptr(task ?: current, mask);
 	free_cpumask_var(mask);
-	return error;
+	return error ?: spared;
 }
 
 /* Whether a CPU from @first to @last is online. */
@@ -141,12 +144,16 @@ int handover_onoff(u32 drawn)
 	return -1;
 }
 
-/* Brings back all that it took; tries for a second, for others may forbid it meanwhile. */
-void handover_onoff_end(void)
+/*
+ * Brings back all that it took; tries for a second, for others may forbid it meanwhile. How many
+ * stay away: the next experiment may have more luck.
+ */
+unsigned int handover_onoff_end(void)
 {
 	unsigned int cpu;
 
 	for_each_cpu(cpu, &taken)
 		for (int i = 0; i < 10 && !handover_online(cpu); i++)
 			msleep(100);
+	return cpumask_weight(&taken);
 }

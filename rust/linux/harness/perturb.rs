@@ -5,7 +5,7 @@
 
 use super::{
     shim::{self, Thread},
-    writer::{phase, Arena, Once},
+    writer::{phase, Arena, Once, NO_CPU},
 };
 use crate::{
     locks::Word as _,
@@ -37,6 +37,8 @@ struct Job {
     writers: *const [Thread],
     /// How often it did it.
     count: Once<u64>,
+    /// CPUs that it could not bring back.
+    away: Once<u64>,
     /// Set with release when it has taken it back.
     done: Word,
 }
@@ -79,6 +81,7 @@ impl Jobs {
                 arena,
                 writers,
                 count: Once::new(0),
+                away: Once::new(0),
                 done: Word::new(0),
             };
             all.jobs.push(job, GFP_KERNEL)?;
@@ -132,6 +135,7 @@ impl Jobs {
                 Deed::OnOff => &mut perturbed.offlines,
             };
             *count = job.count.read();
+            perturbed.away += job.away.read();
         }
         perturbed
     }
@@ -173,7 +177,6 @@ impl Job {
         let ns = |seconds: u32| u64::from(seconds) * 1000 * MS;
         let mut prng = Prng::new(!arena.course.seed);
         let mut due = shim::now_ns() + ns(first);
-        let mut spared = 0;
         // The run's end needs no order: what a job undoes is its own.
         while arena.course.phase.load_relaxed() != phase::STOP {
             let now = shim::now_ns();
@@ -190,14 +193,15 @@ impl Job {
                     pause
                 }
                 Deed::Shuffle => {
-                    spared = shim::cpu_after(spared);
-                    self.allow(Some(spared))
+                    let after = arena.perturb.spared.load_relaxed();
+                    arena.perturb.spared.store_relaxed(shim::cpu_after(after));
+                    self.allow()
                 }
                 Deed::OnOff => {
                     let took = shim::onoff(prng.step() as u32);
-                    // A CPU that comes back may bring kthreads' usual CPUs with it.
+                    // The writers' CPUs are forgotten once all of them are off line.
                     if plan.bind_writers.is_some() {
-                        self.allow(None);
+                        self.allow();
                     }
                     took
                 }
@@ -209,18 +213,22 @@ impl Job {
         match self.deed {
             Deed::Stutter => arena.perturb.pause.store_relaxed(0),
             Deed::Shuffle => {
-                self.allow(None);
+                arena.perturb.spared.store_relaxed(NO_CPU);
+                self.allow();
             }
-            Deed::OnOff => shim::onoff_end(),
+            Deed::OnOff => self.away.write(shim::onoff_end().into()),
         }
     }
 
-    /// Has the writers run where the plan says, but not on `but`. Whether the kernel does it.
-    fn allow(&self, but: Option<u32>) -> bool {
+    /// Has the writers run where the plan says, but not on the CPU that is spared. Whether each of them could otherwise
+    /// run there.
+    fn allow(&self) -> bool {
         // SAFETY: They outlive the job, by the contract of `Jobs::new`.
         let (arena, writers) = unsafe { (&*self.arena, &*self.writers) };
         let cpus = arena.perturb.plan.bind_writers;
-        let allow = |writer| shim::allow(Some(writer), cpus, but).is_ok();
+        let spared = arena.perturb.spared.load_relaxed();
+        let but = (spared != NO_CPU).then_some(spared);
+        let allow = |writer| shim::allow(Some(writer), cpus, but).unwrap_or(false);
         // All of them, also behind one that refuses.
         writers.iter().filter(|&writer| !allow(writer)).count() == 0
     }

@@ -48,7 +48,7 @@ int handover_allow(struct task_struct *task, int first, int last, int but);
 bool handover_any_online(unsigned int first, unsigned int last);
 unsigned int handover_cpu_after(unsigned int cpu);
 int handover_onoff(u32 drawn);
-void handover_onoff_end(void);
+unsigned int handover_onoff_end(void);
 void handover_watchdog_start(void (*fn)(void *arg), void *arg, unsigned int ms);
 void handover_watchdog_stop(void);
 bool handover_pin_module(void);

@@ -80,7 +80,7 @@ extern "C" {
     fn handover_any_online(first: c_uint, last: c_uint) -> bool;
     fn handover_cpu_after(cpu: c_uint) -> c_uint;
     fn handover_onoff(drawn: u32) -> c_int;
-    fn handover_onoff_end();
+    fn handover_onoff_end() -> c_uint;
     pub(crate) fn handover_watchdog_start(
         function: unsafe extern "C" fn(*mut c_void),
         arg: *mut c_void,
@@ -272,13 +272,14 @@ pub(crate) fn hold_ms(ms: u32) {
 }
 
 /// Has a thread, or this one, run on these CPUs, or on all that this thread may use. `but` is left out where another
-/// is left. EINVAL if none of them is online.
-pub(crate) fn allow(thread: Option<&Thread>, cpus: Option<Cpus>, but: Option<u32>) -> Result {
+/// is online; true says that it was. EINVAL if none of them is online.
+pub(crate) fn allow(thread: Option<&Thread>, cpus: Option<Cpus>, but: Option<u32>) -> Result<bool> {
     let task = thread.map_or(core::ptr::null_mut(), |thread| thread.0.as_ptr());
     let (first, last) = cpus.map_or((-1, -1), |cpus| (cpus.first as c_int, cpus.last as c_int));
     let but = but.map_or(-1, |cpu| cpu as c_int);
     // SAFETY: `create` took a reference to the task, if there is one. Called where sleeping is allowed.
-    to_result(unsafe { handover_allow(task, first, last, but) })
+    let spared = unsafe { handover_allow(task, first, last, but) };
+    to_result(spared).map(|()| spared > 0)
 }
 
 /// Whether one of these CPUs is online.
@@ -299,8 +300,8 @@ pub(crate) fn onoff(drawn: u32) -> bool {
     unsafe { handover_onoff(drawn) > 0 }
 }
 
-/// Brings back the CPUs that `onoff` took.
-pub(crate) fn onoff_end() {
+/// Brings back the CPUs that `onoff` took. How many stay away.
+pub(crate) fn onoff_end() -> u32 {
     // SAFETY: As `onoff`.
-    unsafe { handover_onoff_end() };
+    unsafe { handover_onoff_end() }
 }

@@ -46,7 +46,7 @@ pub(crate) unsafe trait Subject: 'static {
     const SHAPE: Shape;
 
     /// Makes a free lock; its first ticket is `first`, where there are tickets. To lockdep it is of the class
-    /// `nest`.
+    /// `nest` of its kind.
     ///
     /// # Safety
     ///
@@ -109,7 +109,7 @@ unsafe impl<R: SpinRaw + 'static> Subject for SpinBackend<R> {
     const SHAPE: Shape = Shape::Inlined;
 
     unsafe fn init(state: *mut Self::State, first: u32, nest: usize) {
-        let (name, key) = class(nest);
+        let (name, key) = class(Kind::Raw, nest);
         // SAFETY: By this function's contract; name and key are static.
         unsafe { Self::init_from(state, first, name, key) };
     }
@@ -139,11 +139,26 @@ unsafe impl<R: SpinRaw + 'static> Subject for SpinBackend<R> {
     }
 }
 
-/// The lock classes of locks under torture. All that are taken alone have the first. Each place in the order of nested
-/// ones has another.
-fn class(nest: usize) -> (*const c_char, *mut lock_class_key) {
+/// What lockdep takes a lock for. A class is of the kind of its first lock.
+enum Kind {
+    /// A `raw_spinlock_t`, which spins on every kernel: LD_WAIT_SPIN.
+    Raw,
+    /// A `spinlock_t`, which sleeps under PREEMPT_RT: LD_WAIT_CONFIG.
+    #[cfg(not(CONFIG_PREEMPT_RT))]
+    Spin,
+}
+
+/// The lock classes of locks under torture, a set for each kind. All that are taken alone have the first. Each place in
+/// the order of nested ones has another.
+fn class(kind: Kind, nest: usize) -> (*const c_char, *mut lock_class_key) {
     macro_rules! classes {
-        ($($name:literal),*) => { [$(($name, kernel::static_lock_class!())),*] };
+        ($($name:literal),*) => {
+            match kind {
+                Kind::Raw => [$(($name, kernel::static_lock_class!())),*],
+                #[cfg(not(CONFIG_PREEMPT_RT))]
+                Kind::Spin => [$(($name, kernel::static_lock_class!())),*],
+            }
+        };
     }
     let classes: [_; CLASSES] = classes!(
         c"handover_torture",
@@ -174,7 +189,7 @@ unsafe impl Subject for KernelRawSpin {
     const SHAPE: Shape = Shape::Called;
 
     unsafe fn init(state: *mut Self::State, _: u32, nest: usize) {
-        let (name, key) = class(nest);
+        let (name, key) = class(Kind::Raw, nest);
         // SAFETY: By this function's contract; name and key are static.
         unsafe { shim::handover_raw_spin_init(state, name, key.cast()) };
     }
@@ -213,7 +228,7 @@ unsafe impl Subject for KernelSpin {
     const SHAPE: Shape = Shape::Bound;
 
     unsafe fn init(state: *mut Self::State, _: u32, nest: usize) {
-        let (name, key) = class(nest);
+        let (name, key) = class(Kind::Spin, nest);
         // SAFETY: By this function's contract; name and key are static.
         unsafe { SpinLockBackend::init(state, name, key) };
     }

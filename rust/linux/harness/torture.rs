@@ -67,8 +67,8 @@ struct Run<'a> {
 
 /// Runs `lock` with `writers` writers. None if it was stopped before all writers
 /// ran, and nothing failed. Fails with the kernel's error if a writer cannot be
-/// made. Fails with ETIMEDOUT if not all writers began and none stalled. Nothing is
-/// left then. What each writer did goes to `shares`, which has room for it.
+/// made, and with EINVAL if one may not run on its CPUs. Fails with ETIMEDOUT if not all
+/// writers began and none stalled. Nothing is left then. What each writer did goes to `shares`, which has room for it.
 pub(crate) fn run(
     plan: &Plan,
     lock: &'static Entry,
@@ -96,8 +96,9 @@ pub(crate) fn run(
     let warm = run.warm_up(&watch, control);
     // SAFETY: No requirements.
     let steal = unsafe { shim::handover_steal_ns() };
+    let refused = run.count(|writer| writer.is_refused.read());
     let mut ns = 0;
-    if warm {
+    if warm && refused == 0 {
         if let Some(jobs) = &mut run.jobs {
             jobs.start();
         }
@@ -142,8 +143,15 @@ pub(crate) fn run(
         control.unpin_module();
     }
     kept?;
-    if warm || outcome.failures() != 0 {
+    if (warm && refused == 0) || outcome.failures() != 0 {
         Ok(Some(outcome))
+    } else if refused != 0 {
+        pr_err!(
+            "{}: {refused} of {writers} writers are refused their CPUs: {}\n",
+            lock.name,
+            plan.perturbations.words(" ")
+        );
+        Err(EINVAL)
     } else if late {
         pr_err!(
             "{}: not all of {writers} writers began: no other did for {} s\n",

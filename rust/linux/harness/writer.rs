@@ -14,7 +14,7 @@ use crate::{
         prng::Prng,
         words::Checks,
     },
-    spin::Word,
+    spin::{self, Word},
 };
 use core::cell::UnsafeCell;
 use kernel::{
@@ -117,11 +117,16 @@ pub(crate) struct Perturb {
     pub(crate) writers: u32,
     /// 1: the writers pause. It orders nothing.
     pub(crate) pause: Word,
+    /// The CPU that no writer is to run on, or [`NO_CPU`]. It orders nothing.
+    pub(crate) spared: Word,
     /// The locks beside the first.
     pub(crate) more: KVVec<Unit>,
     /// The locks that are taken before, in this order.
     pub(crate) nested: KVVec<LockCell>,
 }
+
+/// No CPU's number; the one after it is the first.
+pub(crate) const NO_CPU: u32 = u32::MAX;
 
 impl Perturb {
     /// Room for all locks; there are none yet.
@@ -131,6 +136,7 @@ impl Perturb {
             plan,
             writers,
             pause: Word::new(0),
+            spared: Word::new(NO_CPU),
             more: KVVec::with_capacity(more as usize, GFP_KERNEL)?,
             nested: KVVec::with_capacity(nested as usize, GFP_KERNEL)?,
         };
@@ -213,6 +219,8 @@ pub(crate) struct Writer {
     pub(crate) order_failures: Once<u64>,
     /// Waits that were too long.
     wait_failures: Once<u64>,
+    /// Whether the kernel refused the CPUs that it was to run on.
+    pub(crate) is_refused: Once<bool>,
     /// What was done to it.
     long_holds: Once<u64>,
     boosts: Once<u64>,
@@ -240,6 +248,7 @@ impl Writer {
             owner_failures: Once::new(0),
             order_failures: Once::new(0),
             wait_failures: Once::new(0),
+            is_refused: Once::new(false),
             long_holds: Once::new(0),
             boosts: Once::new(0),
             nested: Once::new(0),
@@ -293,9 +302,8 @@ pub(crate) unsafe fn writer(arg: *mut c_void, laps: fn(&Writer, &Arena) -> Prng)
     // SAFETY: This is a kthread.
     unsafe { shim::handover_give_way(shim::NICE) };
     if let Some(cpus) = arena.perturb.plan.bind_writers {
-        if shim::allow(None, Some(cpus), None).is_err() {
-            pr_err!("writer {} is not bound to CPUs {cpus}\n", me.id);
-        }
+        me.is_refused
+            .write(shim::allow(None, Some(cpus), None).is_err());
     }
     me.here.write(true);
     while course.phase.load_acquire() == phase::HOLD {
@@ -474,6 +482,11 @@ pub(crate) fn perturbed<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
                 bump(&me.nested);
             }
         }
+        if plan.acq_writer_lim != 0 {
+            // The wait is for the lock, and not for a CPU.
+            // SAFETY: Paired with `preempt_enable` below.
+            unsafe { spin::shim::handover_preempt_disable() };
+        }
         let from = shim::jiffies();
         let tried = if plan.try_lock != 0 {
             // SAFETY: As below.
@@ -491,6 +504,10 @@ pub(crate) fn perturbed<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
         };
         if plan.is_late(from, shim::jiffies()) {
             bump(&me.wait_failures);
+        }
+        if plan.acq_writer_lim != 0 {
+            // SAFETY: Paired with `preempt_disable` above.
+            unsafe { spin::shim::handover_preempt_enable() };
         }
         section::<S>(me, guarded, checks, ticket, &mut prng, |prng| {
             prng.steps(cs_steps);
