@@ -19,8 +19,8 @@ pub trait Listed: Copy + 'static {
     /// Whether a plan takes it that is not told which.
     fn is_usual(&self) -> bool;
 
-    /// Whether it is a lock at all; `all` means those that are.
-    fn excludes(&self) -> bool;
+    /// Whether `all` has it.
+    fn is_in_all(&self) -> bool;
 
     /// Whether its uncontended pair can be timed.
     fn has_pair(&self) -> bool;

@@ -41,6 +41,8 @@ pub struct Outcome<L: 'static> {
     pub progress_failures: u64,
     /// How often a writer waited too long.
     pub wait_failures: u64,
+    /// How often a lock told a writer that it would wait for ever.
+    pub deadlock_failures: u64,
     /// Writers, or threads that perturb them, that could not be stopped.
     pub hung: u64,
     /// Time that the hypervisor took from all CPUs.
@@ -75,6 +77,7 @@ impl<L> Outcome<L> {
             .saturating_add(self.order_failures)
             .saturating_add(self.progress_failures)
             .saturating_add(self.wait_failures)
+            .saturating_add(self.deadlock_failures)
             .saturating_add(self.hung)
     }
 
@@ -124,13 +127,14 @@ impl<L: Listed> Display for Failures<'_, L> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: failures: owner {}, counter {}, order {}, progress {}, wait {}, hung {}",
+            "{}: failures: owner {}, counter {}, order {}, progress {}, wait {}, deadlock {}, hung {}",
             self.0.lock.name(),
             self.0.owner_failures,
             self.0.counter_failures,
             self.0.order_failures,
             self.0.progress_failures,
             self.0.wait_failures,
+            self.0.deadlock_failures,
             self.0.hung,
         )
     }
@@ -138,7 +142,7 @@ impl<L: Listed> Display for Failures<'_, L> {
 
 /// The columns of [`Rows`].
 const HEADER: &str = "lock,writers,run,seconds,acquisitions,min,max,failures,\
-owner_failures,counter_failures,order_failures,progress_failures,wait_failures,hung,jain,steal_ns,\
+owner_failures,counter_failures,order_failures,progress_failures,wait_failures,deadlock_failures,hung,jain,steal_ns,\
 cs_steps,ncs_steps,checks,duration,stall_secs,seed,nice,first_ticket,perturbations,perturbed";
 
 /// CSV: a header, and a row a run, each with its workload.
@@ -150,7 +154,7 @@ impl<L: Listed> Display for Rows<'_, L> {
         for run in self.0 {
             write!(
                 f,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},",
                 run.lock.name(),
                 run.writers,
                 run.run,
@@ -164,6 +168,7 @@ impl<L: Listed> Display for Rows<'_, L> {
                 run.order_failures,
                 run.progress_failures,
                 run.wait_failures,
+                run.deadlock_failures,
                 run.hung,
                 Millionths(run.jain_ppm),
                 run.steal_ns,
@@ -199,11 +204,14 @@ pub struct Share {
     pub order_failures: u64,
     /// How often it waited too long.
     pub wait_failures: u64,
+    /// How often a lock told it that it would wait for ever.
+    pub deadlock_failures: u64,
 }
 
 /// The columns of [`Shares`].
 const SHARES: &str =
-    "lock,writers,run,writer,acquisitions,total,owner_failures,order_failures,wait_failures";
+    "lock,writers,run,writer,acquisitions,total,owner_failures,order_failures,wait_failures,\
+deadlock_failures";
 
 /// CSV: a header, and a row for each writer of each run, in the order of both.
 pub struct Shares<'a, L: 'static> {
@@ -221,7 +229,7 @@ impl<L: Listed> Display for Shares<'_, L> {
             for (number, share) in (1..=run.writers).zip(&mut shares) {
                 writeln!(
                     f,
-                    "{},{},{},{number},{},{},{},{},{}",
+                    "{},{},{},{number},{},{},{},{},{},{}",
                     run.lock.name(),
                     run.writers,
                     run.run,
@@ -230,6 +238,7 @@ impl<L: Listed> Display for Shares<'_, L> {
                     share.owner_failures,
                     share.order_failures,
                     share.wait_failures,
+                    share.deadlock_failures,
                 )?;
             }
         }

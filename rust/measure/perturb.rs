@@ -80,6 +80,8 @@ pub struct Perturbations {
     pub nlocks: u32,
     /// 1: a writer tries first, and waits if that fails.
     pub try_lock: u32,
+    /// Microseconds after which an interrupt of a writer's CPU has a section of its own.
+    pub irq_interval: u32,
 }
 
 impl Perturbations {
@@ -98,6 +100,7 @@ impl Perturbations {
         acq_writer_lim: 0,
         nlocks: 1,
         try_lock: 0,
+        irq_interval: 0,
     };
 
     /// Whether there is more than one lock, or anything is done to the writers. They run another loop then, and what
@@ -173,6 +176,7 @@ impl Display for Asked {
         words.number("acq_writer_lim", it.acq_writer_lim.into(), 0)?;
         words.number("nlocks", it.nlocks.into(), 1)?;
         words.number("try_lock", it.try_lock.into(), 0)?;
+        words.number("irq_interval", it.irq_interval.into(), 0)?;
         words.end()
     }
 }
@@ -205,6 +209,8 @@ pub struct Perturbed {
     pub nested: u64,
     /// Locks that were taken by trying.
     pub tries: u64,
+    /// Sections of interrupts.
+    pub irqs: u64,
     /// Locks that were ever taken, of `nlocks`.
     pub locks: u64,
     /// CPUs that are still off line at the end.
@@ -222,6 +228,7 @@ impl Perturbed {
             boosts: self.boosts.wrapping_add(that.boosts),
             nested: self.nested.wrapping_add(that.nested),
             tries: self.tries.wrapping_add(that.tries),
+            irqs: self.irqs.wrapping_add(that.irqs),
             locks: self.locks.wrapping_add(that.locks),
             away: self.away.wrapping_add(that.away),
         }
@@ -247,6 +254,7 @@ impl Display for Done {
         words.number("boosts", it.boosts, 0)?;
         words.number("nested", it.nested, 0)?;
         words.number("tries", it.tries, 0)?;
+        words.number("irqs", it.irqs, 0)?;
         words.number("locks", it.locks, 0)?;
         words.number("away", it.away, 0)?;
         words.end()

@@ -7,7 +7,7 @@ use super::{
     lock::Listed,
     order,
     perturb::{Cpus, Perturbations, MAX_AT_ONCE, MAX_NESTED},
-    words::{self, Checks},
+    words::{self, small, Checks},
 };
 use core::fmt::{self, Display, Formatter};
 
@@ -120,7 +120,7 @@ impl<L: Listed> Plan<L> {
                     let is_all = name == "all";
                     let mut is_known = is_all;
                     for lock in L::list() {
-                        if lock.name() == name || (is_all && lock.excludes()) {
+                        if lock.name() == name || (is_all && lock.is_in_all()) {
                             plan.add(lock)?;
                             is_known = true;
                         }
@@ -229,6 +229,16 @@ impl<L: Listed> Plan<L> {
             &mut plan.perturbations.nlocks
         }),
         Key::number("try_lock", 0..=1, |plan| &mut plan.perturbations.try_lock),
+        Key::text(
+            "irq_interval",
+            "0 (none), or 100 to 1000000 microseconds",
+            |plan, text| {
+                // Interrupts that come faster leave a CPU no time.
+                let interval = small(text, 0, 1_000_000)?;
+                plan.perturbations.irq_interval = interval;
+                (interval == 0 || interval >= 100).then_some(())
+            },
+        ),
         Key::text(
             "experiment",
             "torture, uncontended or none",

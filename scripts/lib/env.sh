@@ -30,11 +30,11 @@ digest() { (cd "$top" && sha256sum "$@" | cut -d' ' -f1 | sha256sum | cut -c1-12
 # compiled with, or one of them. for_each_lock in rust/locks/list.rs says what the kinds are.
 listed_locks() {
 	[ $# -gt 0 ] || set -- rust/locks/list.rs rust/linux/harness/registry.rs
-	(cd "$top" && sed -nE 's/^ +([a-z0-9_]+): .* = (usual|more|control), ".*";$/\1 \2/p' "$@")
+	(cd "$top" && sed -nE 's/^ +([a-z0-9_]+): .* = (usual|more|control|irq), ".*";$/\1 \2/p' "$@")
 }
 
-# locks [KIND] : their names; of a kind, or with `lock` of the kinds that are locks, alone.
-locks() { listed_locks | awk -v kind="${1:-}" 'kind == "" || $2 == kind || (kind == "lock" && $2 != "control") { print $1 }'; }
+# locks [KIND] : their names; of a kind, or with `lock` of those that `all` means, alone.
+locks() { listed_locks | awk -v kind="${1:-}" 'kind == "" || $2 == kind || (kind == "lock" && $2 != "control" && $2 != "irq") { print $1 }'; }
 
 # The crates of which the host's tests are made; and those that need the RDMA toolbox.
 host_crates=(rust/locks rust/measure rust/user rust/preload rust/c rust/coherence rust/rlock rust/rlock-bench rust/alock rust/alock-sim rust/figures)

@@ -9,10 +9,10 @@ import unittest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 RECOUNT = runpy.run_path(str(TOP / "scripts/report/recount"))
 COLUMNS = ("lock,writers,run,seconds,acquisitions,min,max,failures,owner_failures,counter_failures,order_failures,"
-           "progress_failures,wait_failures,hung,jain,steal_ns,duration").split(",")
+           "progress_failures,wait_failures,deadlock_failures,hung,jain,steal_ns,duration").split(",")
 
 
-def a_run(lock, run, counts, seconds="1.000123", owner=0, order=0, wait=0, jain=None, steal=0):
+def a_run(lock, run, counts, seconds="1.000123", owner=0, order=0, wait=0, dead=0, jain=None, steal=0):
     """A row of the results and its writers' rows, by plain sums."""
     n, total = len(counts), sum(counts)
     squares = sum(count ** 2 for count in counts)
@@ -20,11 +20,11 @@ def a_run(lock, run, counts, seconds="1.000123", owner=0, order=0, wait=0, jain=
     ppm = (2 * 10 ** 6 * total ** 2 + n * squares) // (2 * n * squares) if squares else 0
     row = dict.fromkeys(COLUMNS, "0") | {
         "lock": lock, "writers": str(n), "run": str(run), "seconds": seconds, "acquisitions": str(total),
-        "min": str(sorted(counts)[0]), "max": str(sorted(counts)[-1]), "failures": str(n * (owner + order + wait)),
-        "owner_failures": str(n * owner), "order_failures": str(n * order), "wait_failures": str(n * wait), "duration": "1", "steal_ns": str(steal),
+        "min": str(sorted(counts)[0]), "max": str(sorted(counts)[-1]), "failures": str(n * (owner + order + wait + dead)),
+        "owner_failures": str(n * owner), "order_failures": str(n * order), "wait_failures": str(n * wait), "deadlock_failures": str(n * dead), "duration": "1", "steal_ns": str(steal),
         "jain": jain or f"{ppm / 10 ** 6:.6f}"}
     writers = [{"lock": lock, "writers": str(n), "run": str(run), "writer": str(number), "acquisitions": str(count),
-                "total": str(count + 7), "owner_failures": str(owner), "order_failures": str(order), "wait_failures": str(wait)}
+                "total": str(count + 7), "owner_failures": str(owner), "order_failures": str(order), "wait_failures": str(wait), "deadlock_failures": str(dead)}
                for number, count in enumerate(counts, 1)]
     return row, writers
 
@@ -40,7 +40,7 @@ class Rows(unittest.TestCase):
     def some(self):
         draw = random.Random(1)
         even = [a_run("twa", 1, [draw.randrange(1, 10 ** 7) for _ in range(5)]), a_run("ticket", 2, [17, 17])]
-        return [*even, a_run("twa", 3, [0, 40, 2]), a_run("mcs", 1, [0, 0], owner=0), a_run("busted", 1, [9, 1], owner=3, order=2, wait=5),
+        return [*even, a_run("twa", 3, [0, 40, 2]), a_run("mcs", 1, [0, 0], owner=0), a_run("busted", 1, [9, 1], owner=3, order=2, wait=5, dead=4),
                 a_run("twa", 4, [2 ** 40 + 1, 3])]
 
     def test_whole_runs_have_no_fault(self):
@@ -49,14 +49,15 @@ class Rows(unittest.TestCase):
     def test_each_number_counts(self):
         """One more in any column of any row, or one less, is found."""
         for index in range(len(self.some())):
-            for column in ("acquisitions", "min", "max", "failures", "owner_failures", "order_failures", "counter_failures", "wait_failures", "hung"):
+            for column in ("acquisitions", "min", "max", "failures", "owner_failures", "order_failures", "counter_failures", "wait_failures",
+                           "deadlock_failures", "hung"):
                 for off in (1, -1):
                     runs = self.some()
                     row = runs[index][0]
                     row[column] = str(int(row[column]) + off)
                     self.assertNotEqual(self.faults(runs), [], f"{row['lock']} {row['run']}: {column} by {off}")
             for place in range(len(self.some()[index][1])):
-                for column in ("acquisitions", "owner_failures", "order_failures", "wait_failures", "writer"):
+                for column in ("acquisitions", "owner_failures", "order_failures", "wait_failures", "deadlock_failures", "writer"):
                     runs = self.some()
                     writer = runs[index][1][place]
                     writer[column] = str(int(writer[column]) + 1)

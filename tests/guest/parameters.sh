@@ -19,6 +19,7 @@ allowed() {
 	rt_boost) echo "0 (none) or 2 (of any lock's writers)" ;;
 	acq_writer_lim) echo "0 (none) to 1000000 jiffies" ;;
 	nlocks) echo "1 to 64" ;;
+	irq_interval) echo "0?*" ;;
 	*) echo "?*" ;;
 	esac
 }
@@ -261,7 +262,7 @@ for bad in torture_type=hemlock torture_type=twa,twa torture_type= nwriters_stre
 	stat_interval=3601 verbose=2 seed=-1 seed=18446744073709551616 checks=hope checks= \
 	stall_secs=0 stall_secs=601 long_hold=501 stutter=61 shuffle_interval=3601 onoff_interval=-1 onoff_holdoff=x \
 	bind_writers=2-1 bind_writers=1,2 bind_writers=4-9 nested_locks=9 rt_boost=1 rt_boost_factor=0 writer_fifo=2 \
-	acq_writer_lim=1000001 nlocks=0 nlocks=65 try_lock=2 experiment=yes; do
+	acq_writer_lim=1000001 nlocks=0 nlocks=65 try_lock=2 irq_interval=99 irq_interval=100 experiment=yes; do
 	verdict "refused: $bad" refused "${bad%%=*}" "${bad#*=}"
 done
 

@@ -117,7 +117,7 @@ refused() {
 	rc=$?
 	echo 1 >/sys/devices/system/cpu/cpu3/online
 	[ "$rc $(sed -n 's/^state: //p' $debug/status) $(column run)" = "0 failed: given up: EINVAL 1" ] &&
-		since | grep -q 'handover: twa: 2 of 2 writers are refused their CPUs: bind_writers=3$' || { cat $debug/status; since; return 1; }
+		since | grep -q 'handover: twa: 2 of 2 writers are refused their CPUs or timers: bind_writers=3$' || { cat $debug/status; since; return 1; }
 }
 
 nowhere() {
@@ -219,7 +219,7 @@ holds_long() {
 	holds=$(did long_holds) waits=$(column wait_failures)
 	[ "$holds" -gt 0 ] && [ "$waits" -gt 0 ] || { cat $debug/results; return 1; }
 	[ "$(column wait_failures $debug/writers | awk '{ sum += $1 } END { print sum }')" = "$waits" ] || { cat $debug/writers; return 1; }
-	dmesg | grep "handover: twa: failures: owner 0, counter 0, order 0, progress 0, wait $waits, hung 0" >/dev/null || { dmesg | tail; return 1; }
+	dmesg | grep "handover: twa: failures: owner 0, counter 0, order 0, progress 0, wait $waits, deadlock 0, hung 0" >/dev/null || { dmesg | tail; return 1; }
 	# A run has no room for more of them. (Holds of no time: seen were four times as many.)
 	ran 20 duration=4 nwriters_stress=1 cs_steps=0 ncs_steps=0 long_hold=100 || return 1
 	holds=$(did long_holds)
@@ -235,6 +235,13 @@ nests() {
 		echo "$n $(did nested) $(total) $(failing)" | awk '{ exit !($4 == 0 && $3 > 1000 && $2 / $3 > 0.48 * $1 && $2 / $3 < 0.52 * $1) }' ||
 			{ cat $debug/results $debug/writers; return 1; }
 	done
+}
+
+# A lock that looks for deadlocks finds none in the nested ones: writers take them in one order.
+no_deadlock() {
+	ran 20 duration=1 nwriters_stress=4 nested_locks=8 torture_type=raw_res_spin_lock || { cat $debug/results; return 1; }
+	[ "$(column deadlock_failures) $(column deadlock_failures $debug/writers | sort -u)" = "0 0" ] && [ "$(did nested)" -gt 1000 ] ||
+		{ cat $debug/results; return 1; }
 }
 
 # Several locks at a time, each with what it protects.
@@ -257,12 +264,23 @@ tries() {
 		{ cat $debug/results $debug/writers; return 1; }
 }
 
+# On each writer's CPU a timer's interrupt takes the lock as well. No other lock is asked for that.
+interrupts() {
+	for lock in $(locks irq); do
+		ran 20 torture_type="$lock" duration=1 nwriters_stress=4 irq_interval=200 || { cat $debug/results; return 1; }
+		[ "$(did irqs)" -gt 200 ] && [ "$(failing)" = 0 ] || { cat $debug/results; return 1; }
+	done
+	mark
+	(echo "torture_type=twa,twa_irq irq_interval=100" >$debug/control) 2>&1 | grep -q 'Invalid argument' || return 1
+	since | grep -q 'handover: irq_interval=100: allowed: 0 with twa; more with locks whose names end in _irq$' || { since; return 1; }
+}
+
 # Every result has the words: odd ones of all, as they stand.
 worded() {
 	words="long_hold=3 stutter=2 shuffle_interval=4 onoff_interval=3 onoff_holdoff=1 bind_writers=0-2 nested_locks=5 rt_boost=2 \
-rt_boost_factor=77 writer_fifo=1 acq_writer_lim=99999 nlocks=3 try_lock=1"
+rt_boost_factor=77 writer_fifo=1 acq_writer_lim=99999 nlocks=3 try_lock=1 irq_interval=7777"
 	mark
-	ran 30 duration=1 "$words" || return 1
+	ran 30 duration=1 "$words" torture_type=twa_irq || return 1
 	for file in status summary; do
 		grep -q "^workload: experiment=torture .* nice=19 $words\$" $debug/$file || { cat $debug/$file; return 1; }
 	done
@@ -311,8 +329,10 @@ verdict "rt_boost: now and then" boosts
 verdict "writer_fifo: all the time" is_fifo
 verdict "long_hold and acq_writer_lim" holds_long
 verdict "nested_locks: half of them" nests
+verdict "nested_locks: raw_res_spin_lock finds no deadlock" no_deadlock
 verdict "nlocks: each has its own" several
 verdict "try_lock: first" tries
+verdict "irq_interval: interrupts take the lock" interrupts
 verdict "every result says what was done" worded
 for lock in $(locks $kind); do verdict "everything on $lock" endures "$lock"; done
 verdict "everything on busted: found" busted

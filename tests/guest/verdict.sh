@@ -26,8 +26,8 @@ finish() {
 	exit $failed
 }
 
-# locks [KIND] : the module's locks, a line each; of a kind (usual, more, control), or with `lock` those that are locks.
-locks() { awk -v kind="${1:-}" 'kind == "" || $2 == kind || (kind == "lock" && $2 != "control") { print $1 }' /locks; }
+# locks [KIND] : the module's locks, a line each; of a kind (usual, more, control, irq), or with `lock` those that `all` means.
+locks() { awk -v kind="${1:-}" 'kind == "" || $2 == kind || (kind == "lock" && $2 != "control" && $2 != "irq") { print $1 }' /locks; }
 
 # tell_file NAME FILE : it comes out (scripts/guest/boot --out); and packed, as NAME.gz.b64, for a
 # serial line is slow.
@@ -67,7 +67,7 @@ rows_hold() {
 			if ($2 * $at[2, "min"] > all || all > $2 * $at[2, "max"]) wrong("least or most")
 			if (jain > 1 || all && jain < 1 / $2 - 0.000001) wrong("jain")
 			if ($at[2, "failures"] != $at[2, "owner_failures"] + $at[2, "counter_failures"] + $at[2, "order_failures"] +
-				$at[2, "progress_failures"] + $at[2, "wait_failures"] + $at[2, "hung"]) wrong("failures")
+				$at[2, "progress_failures"] + $at[2, "wait_failures"] + $at[2, "deadlock_failures"] + $at[2, "hung"]) wrong("failures")
 			if (cold[key] && !$at[2, "failures"]) wrong("the warm-up counts")
 			if ($at[2, "duration"] && !$at[2, "failures"] && $at[2, "seconds"] > $at[2, "duration"] + 2) wrong("seconds")
 			told += $2

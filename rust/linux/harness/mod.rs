@@ -40,11 +40,11 @@ mod report;
 pub(crate) mod shim;
 mod stall;
 mod state;
-mod subject;
+pub(crate) mod subject;
 mod text;
 mod torture;
 mod uncontended;
-mod writer;
+pub(crate) mod writer;
 
 use self::{control::Harness, files::Files, offer::Offer};
 use kernel::{prelude::*, sync::Arc};

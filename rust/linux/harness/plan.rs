@@ -36,8 +36,8 @@ impl Listed for Entry {
         self.is_usual
     }
 
-    fn excludes(&self) -> bool {
-        self.excludes
+    fn is_in_all(&self) -> bool {
+        self.excludes && !self.is_irq
     }
 
     fn has_pair(&self) -> bool {
@@ -76,6 +76,16 @@ pub(crate) fn settle(mut plan: Plan) -> Result<Plan> {
     if let Some(cpus) = perturbations.bind_writers {
         if !shim::any_online(cpus) {
             pr_err!("bind_writers={cpus}: allowed: CPUs of which one is online\n");
+            return Err(EINVAL);
+        }
+    }
+    if perturbations.irq_interval != 0 {
+        if let Some(lock) = plan.locks().find(|lock| !lock.is_irq) {
+            pr_err!(
+                "irq_interval={}: allowed: 0 with {}; more with locks whose names end in _irq\n",
+                perturbations.irq_interval,
+                lock.name
+            );
             return Err(EINVAL);
         }
     }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     locks::{list::for_each_lock, *},
-    spin::{SpinBackend, Word},
+    spin::{InterruptsOff, KernelTicket, KernelTwa, SpinBackend, Word},
 };
 
 /// A lock that can be named.
@@ -21,8 +21,10 @@ pub(crate) struct Entry {
     pub(crate) about: &'static str,
     /// Whether it is taken where no lock is named.
     pub(crate) is_usual: bool,
-    /// Whether it is a lock at all; `all` means those that are.
+    /// Whether it is a lock at all.
     pub(crate) excludes: bool,
+    /// Whether interrupt handlers may take it. `all` means the locks of which they may not.
+    pub(crate) is_irq: bool,
     /// Whether it has tickets, which it admits in order.
     pub(crate) has_tickets: bool,
     /// How a section calls it.
@@ -56,6 +58,7 @@ macro_rules! entry {
             about: $about,
             is_usual: $is_usual,
             excludes: <$subject>::EXCLUDES,
+            is_irq: <$subject>::IS_IRQ,
             has_tickets: <$subject>::TICKET_BITS != 0,
             shape: <$subject>::SHAPE,
             init: |cell, first, nest| {
@@ -175,6 +178,7 @@ macro_rules! entries {
     };
     (@own usual $name:ident, $subject:ty, $about:literal) => { entry!($name, $subject, true, $about); };
     (@own more $name:ident, $subject:ty, $about:literal) => { entry!($name, $subject, false, $about); };
+    (@own irq $name:ident, $subject:ty, $about:literal) => { entry!($name, $subject, false, $about); };
     (@entry model $name:ident) => { None };
     (@entry $kind:ident $name:ident) => { Some($name::ENTRY) };
 }
@@ -203,11 +207,20 @@ const fn some<const N: usize>(all: &[Option<Entry>]) -> [Entry; N] {
     entries
 }
 
+/// A lock of ours that interrupt handlers may take.
+type Irq<R> = SpinBackend<R, InterruptsOff>;
+
 for_each_lock! { entries {
     // Under PREEMPT_RT spin_lock() is another lock, which sleeps.
     #[cfg(not(CONFIG_PREEMPT_RT))]
     spin_lock: subject::KernelSpin = usual, "the kernel's spin_lock(): exclusion; here the same code as raw_spin_lock, so their difference is noise";
     raw_spin_lock: subject::KernelRawSpin = usual, "the kernel's raw_spin_lock(): exclusion";
+    #[cfg(CONFIG_BPF_SYSCALL)]
+    raw_res_spin_lock: subject::KernelResilient = more, "the kernel's raw_res_spin_lock(), which finds deadlocks: exclusion; deadlock_failures counts what it found";
     #[cfg(all(CONFIG_X86_64, CONFIG_QUEUED_SPINLOCKS))]
     qspinlock: subject::KernelQueued = more, "the kernel's qspinlock, with its fast path inlined as ours is: exclusion";
+    twa_irq: Irq<KernelTwa> = irq, "twa for interrupt handlers too: its owner has interrupts off";
+    ticket_irq: Irq<KernelTicket> = irq, "ticket for interrupt handlers too";
+    one_word_twa_irq: Irq<OneWordTwa<Word>> = irq, "one_word_twa for interrupt handlers too";
+    raw_spin_lock_irq: subject::KernelRawSpinIrq = irq, "the kernel's raw_spin_lock_irq_disable(): exclusion";
 } }

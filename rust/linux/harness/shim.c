@@ -9,6 +9,8 @@
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/delay.h>
+#include <linux/hrtimer.h>
+#include <linux/irqflags.h>
 #include <linux/kernel_stat.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -123,6 +125,10 @@ static char *try_lock;
 module_param(try_lock, charp, 0444);
 MODULE_PARM_DESC(try_lock, "1: writers try first, and wait if that fails");
 
+static char *irq_interval;
+module_param(irq_interval, charp, 0444);
+MODULE_PARM_DESC(irq_interval, "Microseconds between sections of an interrupt on a writer's CPU; 0 for none");
+
 static char *experiment;
 module_param(experiment, charp, 0444);
 MODULE_PARM_DESC(experiment, "torture; uncontended: time lone pairs; none: wait for debugfs handover/control");
@@ -155,6 +161,7 @@ static const struct {
 	{ "acq_writer_lim", &acq_writer_lim },
 	{ "nlocks", &nlocks },
 	{ "try_lock", &try_lock },
+	{ "irq_interval", &irq_interval },
 	{ "experiment", &experiment },
 };
 
@@ -182,6 +189,104 @@ void handover_raw_spin_lock(raw_spinlock_t *lock)
 void handover_raw_spin_unlock(raw_spinlock_t *lock)
 {
 	raw_spin_unlock(lock);
+}
+
+void handover_raw_spin_lock_irq(raw_spinlock_t *lock)
+{
+	raw_spin_lock_irq_disable(lock);
+}
+
+bool handover_raw_spin_trylock_irq(raw_spinlock_t *lock)
+{
+	return raw_spin_trylock_irq_disable(lock);
+}
+
+void handover_raw_spin_unlock_irq(raw_spinlock_t *lock)
+{
+	raw_spin_unlock_irq_enable(lock);
+}
+
+#ifdef CONFIG_BPF_SYSCALL
+static_assert(sizeof(rqspinlock_t) == sizeof(u32));
+
+/*
+ * False: the caller would wait for ever, and does not have the lock. A wait that the lock gives up
+ * after RES_DEF_TIMEOUT begins anew: on a busy host its holder may have no CPU for as long.
+ */
+bool handover_res_spin_lock(rqspinlock_t *lock)
+{
+	int error;
+
+	do
+		error = raw_res_spin_lock(lock);
+	while (error == -ETIMEDOUT);
+	return !error;
+}
+
+/* The kernel has none: the fast path of res_spin_lock(). */
+bool handover_res_spin_trylock(rqspinlock_t *lock)
+{
+	u32 *word = (u32 *)lock;
+	u32 free = 0;
+
+	preempt_disable();
+	grab_held_lock_entry(lock);
+	if (likely(try_cmpxchg_acquire(word, &free, 1)))
+		return true;
+	release_held_lock_entry();
+	preempt_enable();
+	return false;
+}
+
+/* The last lock that was taken, and has not been released. */
+void handover_res_spin_unlock(rqspinlock_t *lock)
+{
+	raw_res_spin_unlock(lock);
+}
+#endif
+
+/* A timer that calls @fn(@arg) from its interrupt, over and over. */
+struct handover_timer {
+	struct hrtimer timer;
+	void (*fn)(void *arg);
+	void *arg;
+	u64 ns;
+};
+
+static enum hrtimer_restart timer_tick(struct hrtimer *hrtimer)
+{
+	struct handover_timer *timer = container_of(hrtimer, struct handover_timer, timer);
+
+	timer->fn(timer->arg);
+	hrtimer_forward_now(hrtimer, ns_to_ktime(timer->ns));
+	return HRTIMER_RESTART;
+}
+
+/* Every @ns, on this CPU until that goes off line; from the interrupt under PREEMPT_RT, too. */
+struct handover_timer *handover_timer_start(void (*fn)(void *arg), void *arg, u64 ns)
+{
+	struct handover_timer *timer = kmalloc_obj(*timer);
+
+	if (!timer)
+		return NULL;
+	timer->fn = fn;
+	timer->arg = arg;
+	timer->ns = ns;
+	hrtimer_setup(&timer->timer, timer_tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&timer->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_PINNED_HARD);
+	return timer;
+}
+
+/* Waits for the interrupt that runs. */
+void handover_timer_stop(struct handover_timer *timer)
+{
+	hrtimer_cancel(&timer->timer);
+	kfree(timer);
+}
+
+bool handover_irqs_disabled(void)
+{
+	return irqs_disabled();
 }
 
 /*

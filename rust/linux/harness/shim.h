@@ -4,7 +4,11 @@
 
 #include <linux/types.h>
 #include <linux/spinlock_types.h>
+#ifdef CONFIG_BPF_SYSCALL
+#include <asm/rqspinlock.h>
+#endif
 
+struct handover_timer;
 struct lock_class_key;
 struct seq_file;
 struct task_struct;
@@ -13,6 +17,14 @@ const char *handover_param(const char *key, size_t len);
 void handover_raw_spin_init(raw_spinlock_t *lock, const char *name, struct lock_class_key *key);
 void handover_raw_spin_lock(raw_spinlock_t *lock);
 void handover_raw_spin_unlock(raw_spinlock_t *lock);
+#ifdef CONFIG_BPF_SYSCALL
+bool handover_res_spin_lock(rqspinlock_t *lock);
+bool handover_res_spin_trylock(rqspinlock_t *lock);
+void handover_res_spin_unlock(rqspinlock_t *lock);
+#endif
+struct handover_timer *handover_timer_start(void (*fn)(void *arg), void *arg, u64 ns);
+void handover_timer_stop(struct handover_timer *timer);
+bool handover_irqs_disabled(void);
 struct task_struct *handover_kthread_create(int (*fn)(void *), void *arg, const char *name,
 					    unsigned int id, int cpu);
 void handover_give_way(int nice);
@@ -44,6 +56,9 @@ unsigned long handover_jiffies(void);
 void handover_set_fifo(bool on, int nice);
 void handover_hold_ms(unsigned int ms);
 bool handover_raw_spin_trylock(raw_spinlock_t *lock);
+void handover_raw_spin_lock_irq(raw_spinlock_t *lock);
+bool handover_raw_spin_trylock_irq(raw_spinlock_t *lock);
+void handover_raw_spin_unlock_irq(raw_spinlock_t *lock);
 int handover_allow(struct task_struct *task, int first, int last, int but);
 bool handover_any_online(unsigned int first, unsigned int last);
 unsigned int handover_cpu_after(unsigned int cpu);

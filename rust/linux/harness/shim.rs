@@ -41,6 +41,17 @@ extern "C" {
         key: *mut c_void,
     );
     pub(crate) fn handover_raw_spin_trylock(lock: *mut raw_spinlock) -> bool;
+    pub(crate) fn handover_raw_spin_lock_irq(lock: *mut raw_spinlock);
+    pub(crate) fn handover_raw_spin_trylock_irq(lock: *mut raw_spinlock) -> bool;
+    pub(crate) fn handover_raw_spin_unlock_irq(lock: *mut raw_spinlock);
+    fn handover_timer_start(
+        function: unsafe extern "C" fn(*mut c_void),
+        arg: *mut c_void,
+        ns: u64,
+    ) -> *mut c_void;
+    fn handover_timer_stop(timer: *mut c_void);
+    #[cfg(CONFIG_KUNIT = "y")]
+    fn handover_irqs_disabled() -> bool;
     pub(crate) fn handover_kthread_create(
         function: ThreadFn,
         arg: *mut c_void,
@@ -132,6 +143,14 @@ extern "C" {
     pub(crate) fn queued_spin_lock_slowpath(lock: *mut c_void, value: u32);
 }
 
+// A lock is a `rqspinlock_t`: 32 bits, 0 where it is free.
+#[cfg(CONFIG_BPF_SYSCALL)]
+extern "C" {
+    pub(crate) fn handover_res_spin_lock(lock: *mut c_void) -> bool;
+    pub(crate) fn handover_res_spin_trylock(lock: *mut c_void) -> bool;
+    pub(crate) fn handover_res_spin_unlock(lock: *mut c_void);
+}
+
 #[cfg(CONFIG_KUNIT = "y")]
 extern "C" {
     /// The kernel's own: has `cpu` run `function(arg)` in an interrupt, and with `wait` waits for it.
@@ -212,6 +231,47 @@ impl Thread {
         // the function does not return before, by `create`'s contract.
         unsafe { handover_kthread_stop(self.0.as_ptr()) };
     }
+}
+
+/// A timer of this CPU's that calls a function from its interrupt, over and over, until it is dropped.
+pub(crate) struct Timer(core::ptr::NonNull<c_void>);
+
+// SAFETY: Any thread that may sleep may stop it.
+unsafe impl Send for Timer {}
+// SAFETY: A shared reference can do nothing.
+unsafe impl Sync for Timer {}
+
+impl Timer {
+    /// One that calls `function(arg)` every `ns` nanoseconds. ENOMEM if there is no room for it.
+    ///
+    /// # Safety
+    ///
+    /// `arg` must be what `function` expects until the timer is dropped. `function` runs with interrupts off.
+    pub(crate) unsafe fn start(
+        function: unsafe extern "C" fn(*mut c_void),
+        arg: *mut c_void,
+        ns: u64,
+    ) -> Result<Self> {
+        // SAFETY: By this function's contract.
+        let timer = unsafe { handover_timer_start(function, arg, ns) };
+        core::ptr::NonNull::new(timer)
+            .map(Self)
+            .ok_or(kernel::error::code::ENOMEM)
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        // SAFETY: `start` made it. Dropped on threads alone.
+        unsafe { handover_timer_stop(self.0.as_ptr()) };
+    }
+}
+
+/// Whether this CPU's interrupts are off.
+#[cfg(CONFIG_KUNIT = "y")]
+pub(crate) fn irqs_disabled() -> bool {
+    // SAFETY: No requirements.
+    unsafe { handover_irqs_disabled() }
 }
 
 /// A kthread's last step: sleeps until it is stopped.

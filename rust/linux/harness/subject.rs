@@ -13,7 +13,7 @@ use super::{
 use crate::{
     locks::{Make, RawLock, Word as _},
     measure::perturb::MAX_NESTED,
-    spin::{self, Linux, SpinBackend, SpinRaw, SpinState, Word},
+    spin::{self, Linux, Off, SpinBackend, SpinRaw, SpinState, Word},
 };
 use core::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit};
 #[cfg(not(CONFIG_PREEMPT_RT))]
@@ -25,12 +25,15 @@ use kernel::{
     sync::lock::{Backend, Lock},
 };
 
+/// The token of a lock that was not given. No lock that refuses has tickets.
+pub(crate) const REFUSED: u32 = u32::MAX;
+
 /// A lock that a writer can take.
 ///
 /// # Safety
 ///
-/// `lock` and a `try_lock` that succeeds, and nothing else, make the caller the owner until `unlock`; unless
-/// `EXCLUDES` is false.
+/// `lock` and a `try_lock` that succeeds, and nothing else, make the caller the owner until `unlock`. Exceptions are a
+/// lock of which `EXCLUDES` is false, and the token [`REFUSED`].
 pub(crate) unsafe trait Subject: 'static {
     /// The lock's words.
     type State;
@@ -44,6 +47,12 @@ pub(crate) unsafe trait Subject: 'static {
 
     /// How a section calls it.
     const SHAPE: Shape;
+
+    /// Whether its owner has interrupts off, so that their handlers may take it.
+    const IS_IRQ: bool = false;
+
+    /// Whether `lock` may return [`REFUSED`]: the caller would wait for ever, and does not own the lock.
+    const REFUSES: bool = false;
 
     /// Makes a free lock; its first ticket is `first`, where there are tickets. To lockdep it is of the class
     /// `nest` of its kind.
@@ -67,11 +76,11 @@ pub(crate) unsafe trait Subject: 'static {
     /// As `lock`.
     unsafe fn try_lock(state: *mut Self::State) -> Option<u32>;
 
-    /// Releases.
+    /// Releases. A lock that was refused stays as it is.
     ///
     /// # Safety
     ///
-    /// The caller must own the lock by `lock` or `try_lock`, which returned `token`.
+    /// The caller must own the lock by `lock` or `try_lock`, which returned `token`; or that is [`REFUSED`].
     unsafe fn unlock(state: *mut Self::State, token: u32);
 
     /// The pair that is timed: that of the public type, where there is one.
@@ -102,14 +111,16 @@ pub(crate) unsafe trait Subject: 'static {
 }
 
 // SAFETY: `SpinRaw` promises exclusion.
-unsafe impl<R: SpinRaw + 'static> Subject for SpinBackend<R> {
+unsafe impl<R: SpinRaw + 'static, O: Off> Subject for SpinBackend<R, O> {
     type State = SpinState<R>;
     const EXCLUDES: bool = <R as RawLock<Linux>>::EXCLUDES;
     const TICKET_BITS: u32 = <R as RawLock<Linux>>::TICKET_BITS;
     const SHAPE: Shape = Shape::Inlined;
+    const IS_IRQ: bool = O::INTERRUPTS;
 
     unsafe fn init(state: *mut Self::State, first: u32, nest: usize) {
-        let (name, key) = class(Kind::Raw, nest);
+        let kind = if O::INTERRUPTS { Kind::Irq } else { Kind::Raw };
+        let (name, key) = class(kind, nest);
         // SAFETY: By this function's contract; name and key are static.
         unsafe { Self::init_from(state, first, name, key) };
     }
@@ -143,6 +154,8 @@ unsafe impl<R: SpinRaw + 'static> Subject for SpinBackend<R> {
 enum Kind {
     /// A `raw_spinlock_t`, which spins on every kernel: LD_WAIT_SPIN.
     Raw,
+    /// The same, of which interrupt handlers take some.
+    Irq,
     /// A `spinlock_t`, which sleeps under PREEMPT_RT: LD_WAIT_CONFIG.
     #[cfg(not(CONFIG_PREEMPT_RT))]
     Spin,
@@ -155,6 +168,7 @@ fn class(kind: Kind, nest: usize) -> (*const c_char, *mut lock_class_key) {
         ($($name:literal),*) => {
             match kind {
                 Kind::Raw => [$(($name, kernel::static_lock_class!())),*],
+                Kind::Irq => [$(($name, kernel::static_lock_class!())),*],
                 #[cfg(not(CONFIG_PREEMPT_RT))]
                 Kind::Spin => [$(($name, kernel::static_lock_class!())),*],
             }
@@ -211,6 +225,43 @@ unsafe impl Subject for KernelRawSpin {
     unsafe fn unlock(state: *mut Self::State, _: u32) {
         // SAFETY: By this function's contract.
         unsafe { shim::raw_spin_unlock(state) };
+    }
+}
+
+/// The kernel's raw spinlock whose owner has interrupts off, as C calls it.
+pub(crate) struct KernelRawSpinIrq;
+
+// SAFETY: The kernel's spinlock excludes.
+unsafe impl Subject for KernelRawSpinIrq {
+    type State = raw_spinlock;
+    const EXCLUDES: bool = true;
+    const TICKET_BITS: u32 = 0;
+    const SHAPE: Shape = Shape::Called;
+    const IS_IRQ: bool = true;
+
+    unsafe fn init(state: *mut Self::State, _: u32, nest: usize) {
+        let (name, key) = class(Kind::Irq, nest);
+        // SAFETY: By this function's contract; name and key are static.
+        unsafe { shim::handover_raw_spin_init(state, name, key.cast()) };
+    }
+
+    #[inline(always)]
+    unsafe fn lock(state: *mut Self::State) -> u32 {
+        // SAFETY: By this function's contract.
+        unsafe { shim::handover_raw_spin_lock_irq(state) };
+        0
+    }
+
+    #[inline(always)]
+    unsafe fn try_lock(state: *mut Self::State) -> Option<u32> {
+        // SAFETY: By this function's contract.
+        unsafe { shim::handover_raw_spin_trylock_irq(state) }.then_some(0)
+    }
+
+    #[inline(always)]
+    unsafe fn unlock(state: *mut Self::State, _: u32) {
+        // SAFETY: By this function's contract.
+        unsafe { shim::handover_raw_spin_unlock_irq(state) };
     }
 }
 
@@ -316,6 +367,50 @@ unsafe impl Subject for KernelQueued {
         }
         // SAFETY: Paired with `preempt_disable` in `lock` or `try_lock`.
         unsafe { spin::shim::handover_preempt_enable() };
+    }
+}
+
+/// The kernel's resilient queued spinlock, as C calls it. It finds deadlocks of one CPU and of two while it waits. Its
+/// locks must be released in the opposite order.
+#[cfg(CONFIG_BPF_SYSCALL)]
+pub(crate) struct KernelResilient;
+
+#[cfg(CONFIG_BPF_SYSCALL)]
+// SAFETY: The kernel's lock excludes where it says that it was taken.
+unsafe impl Subject for KernelResilient {
+    type State = Word;
+    const EXCLUDES: bool = true;
+    const TICKET_BITS: u32 = 0;
+    const SHAPE: Shape = Shape::Called;
+    const REFUSES: bool = true;
+
+    unsafe fn init(state: *mut Self::State, _: u32, _: usize) {
+        // SAFETY: By this function's contract.
+        unsafe { state.write(Word::new(0)) };
+    }
+
+    #[inline(always)]
+    unsafe fn lock(state: *mut Self::State) -> u32 {
+        // SAFETY: By this function's contract.
+        if unsafe { shim::handover_res_spin_lock(state.cast()) } {
+            0
+        } else {
+            REFUSED
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn try_lock(state: *mut Self::State) -> Option<u32> {
+        // SAFETY: By this function's contract.
+        unsafe { shim::handover_res_spin_trylock(state.cast()) }.then_some(0)
+    }
+
+    #[inline(always)]
+    unsafe fn unlock(state: *mut Self::State, token: u32) {
+        if token != REFUSED {
+            // SAFETY: By this function's contract.
+            unsafe { shim::handover_res_spin_unlock(state.cast()) };
+        }
     }
 }
 

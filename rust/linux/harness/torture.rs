@@ -58,6 +58,8 @@ struct Run<'a> {
     plan: &'a Plan,
     lock: &'static Entry,
     arena: KBox<Arena>,
+    /// A record of the interrupts of each writer's CPU, where there are any.
+    irqs: KVVec<Writer>,
     writers: KVVec<Writer>,
     threads: KVVec<Thread>,
     jobs: Option<Jobs>,
@@ -67,7 +69,7 @@ struct Run<'a> {
 
 /// Runs `lock` with `writers` writers. None if it was stopped before all writers
 /// ran, and nothing failed. Fails with the kernel's error if a writer cannot be
-/// made, and with EINVAL if one may not run on its CPUs. Fails with ETIMEDOUT if not all
+/// made. Fails with EINVAL if one may not run on its CPUs. Fails with ETIMEDOUT if not all
 /// writers began and none stalled. Nothing is left then. What each writer did goes to `shares`, which has room for it.
 pub(crate) fn run(
     plan: &Plan,
@@ -147,7 +149,7 @@ pub(crate) fn run(
         Ok(Some(outcome))
     } else if refused != 0 {
         pr_err!(
-            "{}: {refused} of {writers} writers are refused their CPUs: {}\n",
+            "{}: {refused} of {writers} writers are refused their CPUs or timers: {}\n",
             lock.name,
             plan.perturbations.words(" ")
         );
@@ -191,6 +193,7 @@ impl<'a> Run<'a> {
             plan,
             lock,
             arena,
+            irqs: KVVec::new(),
             writers: KVVec::with_capacity(count, GFP_KERNEL)?,
             threads: KVVec::with_capacity(count, GFP_KERNEL)?,
             jobs: None,
@@ -202,13 +205,24 @@ impl<'a> Run<'a> {
         } else {
             lock.writer
         };
-        for id in 1..=writers {
+        if plan.perturbations.irq_interval != 0 {
+            run.irqs.reserve(count, GFP_KERNEL)?;
+            for id in writers + 1..=2 * writers {
+                let irq = Writer::new(&raw const *run.arena, id, core::ptr::null());
+                run.irqs.push(irq, GFP_KERNEL)?;
+            }
+        }
+        for (id, at) in (1..=writers).zip(0..) {
+            let irq = run
+                .irqs
+                .get(at)
+                .map_or(core::ptr::null(), core::ptr::from_ref);
             run.writers
-                .push(Writer::new(&raw const *run.arena, id), GFP_KERNEL)?;
+                .push(Writer::new(&raw const *run.arena, id, irq), GFP_KERNEL)?;
         }
         for writer in run.writers.iter() {
             // SAFETY: `lock.init` made the locks that `main` expects. The
-            // writers and the arena stay where they are until the thread has
+            // writers, their interrupts' records and the arena stay where they are until the thread has
             // stopped or `end` has leaked them. `main` ends with `await_stop`.
             let thread = unsafe {
                 Thread::create(
@@ -375,13 +389,14 @@ impl<'a> Run<'a> {
             jain_ppm: tally.jain_ppm,
             owner_failures: sum(|share| share.owner_failures),
             counter_failures: if self.plan.checks.counter() && hung == 0 {
-                completed.abs_diff(sum(|share| share.total))
+                completed.abs_diff(sum(|share| share.total).wrapping_add(perturbed.irqs))
             } else {
                 0
             },
             order_failures: sum(|share| share.order_failures),
             progress_failures: stalled,
             wait_failures: sum(|share| share.wait_failures),
+            deadlock_failures: sum(|share| share.deadlock_failures),
             hung,
             steal_ns,
             cs_steps: course.cs_steps,

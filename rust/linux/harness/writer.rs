@@ -3,8 +3,8 @@
 //! A writer: acquire, work, release, work elsewhere; and the checks in it.
 
 use super::{
-    shim,
-    subject::{LockCell, Subject},
+    shim::{self, Timer},
+    subject::{LockCell, Subject, REFUSED},
 };
 use crate::{
     locks::Word as _,
@@ -202,6 +202,8 @@ impl Arena {
 #[repr(C, align(128))]
 pub(crate) struct Writer {
     pub(crate) arena: *const Arena,
+    /// The record of its CPU's interrupts, written by them alone; or null.
+    irq: *const Writer,
     /// Its number, from 1 on. 0 is no writer.
     pub(crate) id: u32,
     /// Set once it runs this code, and once it stands awake on a CPU.
@@ -219,7 +221,9 @@ pub(crate) struct Writer {
     pub(crate) order_failures: Once<u64>,
     /// Waits that were too long.
     wait_failures: Once<u64>,
-    /// Whether the kernel refused the CPUs that it was to run on.
+    /// Locks that it was told it would wait for for ever.
+    deadlock_failures: Once<u64>,
+    /// Whether the kernel refused the CPUs that it was to run on, or its timer.
     pub(crate) is_refused: Once<bool>,
     /// What was done to it.
     long_holds: Once<u64>,
@@ -230,15 +234,16 @@ pub(crate) struct Writer {
     sink: Once<u64>,
 }
 
-// SAFETY: `arena` outlives the writer by the contract of `writer`.
+// SAFETY: `arena` and `irq` outlive the writer by the contract of `writer`.
 unsafe impl Send for Writer {}
 // SAFETY: Every field is read-only or a cell that may be shared.
 unsafe impl Sync for Writer {}
 
 impl Writer {
-    pub(crate) fn new(arena: *const Arena, id: u32) -> Self {
+    pub(crate) fn new(arena: *const Arena, id: u32, irq: *const Writer) -> Self {
         Self {
             arena,
+            irq,
             id,
             here: Once::new(false),
             mustered: Once::new(false),
@@ -248,6 +253,7 @@ impl Writer {
             owner_failures: Once::new(0),
             order_failures: Once::new(0),
             wait_failures: Once::new(0),
+            deadlock_failures: Once::new(0),
             is_refused: Once::new(false),
             long_holds: Once::new(0),
             boosts: Once::new(0),
@@ -257,14 +263,22 @@ impl Writer {
         }
     }
 
-    /// What it did so far.
+    /// What the interrupts of its CPU did, and what they found.
+    fn irq(&self) -> Option<&Writer> {
+        // SAFETY: It outlives the writer.
+        unsafe { self.irq.as_ref() }
+    }
+
+    /// What it did so far; with what its CPU's interrupts found.
     pub(crate) fn share(&self) -> Share {
+        let all = |of: fn(&Writer) -> u64| of(self) + self.irq().map_or(0, of);
         Share {
             acquisitions: self.counted.read(),
             total: self.total.read(),
-            owner_failures: self.owner_failures.read(),
-            order_failures: self.order_failures.read(),
+            owner_failures: all(|it| it.owner_failures.read()),
+            order_failures: all(|it| it.order_failures.read()),
             wait_failures: self.wait_failures.read(),
+            deadlock_failures: self.deadlock_failures.read(),
         }
     }
 
@@ -275,6 +289,7 @@ impl Writer {
             boosts: self.boosts.read(),
             nested: self.nested.read(),
             tries: self.tries.read(),
+            irqs: self.irq().map_or(0, |irq| irq.total.read()),
             ..Perturbed::default()
         }
     }
@@ -289,8 +304,8 @@ fn bump(count: &Once<u64>) {
 ///
 /// # Safety
 ///
-/// `arg` must point to a [`Writer`] whose arena holds a lock of the type of `laps`. Both must
-/// stay until `done` is set.
+/// `arg` must point to a [`Writer`] whose arena holds a lock of the type of `laps`. Both, and the
+/// record of its interrupts, must stay until `done` is set.
 pub(crate) unsafe fn writer(arg: *mut c_void, laps: fn(&Writer, &Arena) -> Prng) -> c_int {
     // SAFETY: By this function's contract.
     let me = unsafe { &*arg.cast::<Writer>() };
@@ -334,6 +349,14 @@ const fn mask_of_tickets<S: Subject>() -> u32 {
     }
 }
 
+/// Counts a lock that was not given.
+#[inline(always)]
+fn told<S: Subject>(me: &Writer, token: u32) {
+    if S::REFUSES && token == REFUSED {
+        bump(&me.deadlock_failures);
+    }
+}
+
 /// A critical section, checked and counted, with `work` in it. The lock gave `ticket`, and the caller releases it.
 #[inline(always)]
 fn section<S: Subject>(
@@ -344,6 +367,7 @@ fn section<S: Subject>(
     prng: &mut Prng,
     work: impl FnOnce(&mut Prng),
 ) {
+    told::<S>(me, ticket);
     let before = guarded.counter.read();
     if checks.owner() {
         if guarded.owner.read() != 0 {
@@ -423,6 +447,57 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
     }
 }
 
+/// A section in a timer's interrupt, on the CPU on which a writer began.
+///
+/// # Safety
+///
+/// `arg` must point to a record of interrupts, whose arena has a lock of type `S`. Interrupts are off.
+unsafe extern "C" fn tick<S: Subject>(arg: *mut c_void) {
+    // SAFETY: By this function's contract.
+    let me = unsafe { &*arg.cast::<Writer>() };
+    // SAFETY: The arena outlives the record.
+    let arena = unsafe { &*me.arena };
+    let course = &arena.course;
+    let phase = course.phase.load_relaxed();
+    if phase == phase::STOP || arena.is_paused() {
+        return;
+    }
+    let lock = arena.lock.state::<S>();
+    let mut prng = Prng::new(course.seed ^ me.total.read());
+    // SAFETY: The arena's lock is of type `S`.
+    let ticket = unsafe { S::lock(lock) };
+    section::<S>(
+        me,
+        &arena.guarded,
+        course.checks,
+        ticket,
+        &mut prng,
+        |prng| prng.steps(course.cs_steps),
+    );
+    // SAFETY: Locked above.
+    unsafe { S::unlock(lock, ticket) };
+    bump(&me.total);
+}
+
+/// Has this CPU's timer take the lock from its interrupt until the result is dropped.
+fn interrupts<S: Subject>(me: &Writer, microseconds: u32) -> Option<Timer> {
+    if !S::IS_IRQ || me.irq.is_null() {
+        return None;
+    }
+    // SAFETY: `tick` expects a record of interrupts. It outlives the writer, which drops the timer at its end.
+    let timer = unsafe {
+        Timer::start(
+            tick::<S>,
+            me.irq.cast_mut().cast(),
+            u64::from(microseconds) * 1000,
+        )
+    };
+    if timer.is_err() {
+        me.is_refused.write(true);
+    }
+    timer.ok()
+}
+
 /// How long a real-time writer runs until it sleeps, in jiffies.
 const FIFO_TICKS: u64 = 4;
 
@@ -445,6 +520,8 @@ pub(crate) fn perturbed<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
     let hits = |fate: &mut Prng, one_in: Option<u32>| one_in.is_some_and(|n| fate.below(n) == 0);
     let mut total = 0u64;
     let mut rested = shim::jiffies();
+    // Until this function returns.
+    let _timer = interrupts::<S>(me, plan.irq_interval);
     let mut is_fifo = plan.writer_fifo != 0;
     if is_fifo {
         shim::set_fifo(true);
@@ -479,6 +556,7 @@ pub(crate) fn perturbed<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
             if is_nested(at) {
                 // SAFETY: As the arena's own lock.
                 *token = unsafe { S::lock(cell.state::<S>()) };
+                told::<S>(me, *token);
                 bump(&me.nested);
             }
         }

@@ -17,14 +17,19 @@
 //! | `mod.rs` | the suites |
 //! | `array.rs` | what TWA does to the module's waiting array |
 //! | `course.rs` | what contenders do, for every lock |
+//! | `irq.rs` | locks whose owners have interrupts off, beside timers that take them |
 //! | `nodes.rs` | each CPU's nodes: none left, from an interrupt |
+//! | `refused.rs` | what the harness hears of a deadlock |
 //! | `run.rs` | what a run computes |
 //! | `tally.rs` | a world that counts its words' steps |
 //! | `team.rs` | kthreads that begin together and are joined |
 
 mod array;
 mod course;
+mod irq;
 mod nodes;
+#[cfg(CONFIG_BPF_SYSCALL)]
+mod refused;
 mod run;
 mod tally;
 mod team;
@@ -50,8 +55,8 @@ macro_rules! suites {
     (@$kind:ident $name:ident, $lock:ty) => { paste! {
         #[kunit_tests([<handover_ $name>])]
         mod [<handover_ $name>] {
-            use super::{course, team::cpus, *};
-            use crate::spin::new_lock;
+            use super::{course, irq, team::cpus, *};
+            use crate::spin::{new_lock, new_lock_irq};
             use kernel::prelude::*;
 
             #[test]
@@ -132,6 +137,42 @@ macro_rules! suites {
                 course::sleep();
                 let seen = lock.try_lock().map(|guard| *guard);
                 assert_eq!(seen, Some(2));
+                Ok(())
+            }
+
+            #[test]
+            fn irq_out_of_order() -> Result {
+                let first = KBox::pin_init(new_lock_irq!($lock, 0, "irq_first"), GFP_KERNEL)?;
+                let second = KBox::pin_init(new_lock_irq!($lock, 0, "irq_second"), GFP_KERNEL)?;
+                let off = irq::out_of_order(&first, &second);
+                assert_eq!(off, [false, true, true, true, false]);
+                Ok(())
+            }
+
+            #[test]
+            fn irq_tried() -> Result {
+                let lock = KBox::pin_init(new_lock_irq!($lock, 0), GFP_KERNEL)?;
+                assert_eq!(irq::tried(&lock), [true, true, false, true]);
+                // Interrupts are on, and preemption is. If not, the console says so.
+                course::sleep();
+                Ok(())
+            }
+
+            #[test]
+            fn irq_with() -> Result {
+                let lock = KBox::pin_init(new_lock_irq!($lock, 0), GFP_KERNEL)?;
+                assert_eq!(irq::with(&lock), [true, true, true, true, false]);
+                course::sleep();
+                Ok(())
+            }
+
+            #[test]
+            fn irq_from_timers() -> Result {
+                let lock = KBox::pin_init(new_lock_irq!($lock, 0, "irq_timer"), GFP_KERNEL)?;
+                let seen = irq::beside_timers(&lock, cpus())?;
+                assert_eq!(seen.enough, cpus());
+                assert!(seen.laps > 0);
+                assert_eq!(seen.sum, seen.laps + seen.ticks);
                 Ok(())
             }
 

@@ -7,9 +7,9 @@
 //!
 //! `locks` and `spin` are copies of `rust/locks` and `rust/linux/spin`.
 
-use kernel::prelude::*;
+use kernel::{interrupt::local_interrupt_disable, prelude::*};
 use locks::OneWordTwa;
-use spin::{TwaLock, Word};
+use spin::{LockWith as _, TwaLock, Word};
 
 pub mod locks;
 pub mod spin;
@@ -86,6 +86,20 @@ fn count_once() -> Result<u32> {
     Ok(all)
 }
 
+/// Counts to three, as an interrupt handler may.
+fn count_ticks() -> Result<u32> {
+    let ticks = KBox::pin_init(new_ticket_lock_irq!(0, "ticks"), GFP_KERNEL)?;
+    *ticks.lock() += 1;
+    // A handler has interrupts off, and says so.
+    let interrupts_off = local_interrupt_disable();
+    *ticks.lock_with(&interrupts_off) += 1;
+    drop(interrupts_off);
+    let small = KBox::pin_init(new_lock_irq!(OneWordTwa<Word>, 0, "small"), GFP_KERNEL)?;
+    *small.lock() += 1;
+    let all = *ticks.lock() + *small.lock();
+    Ok(all)
+}
+
 struct RustTwa {
     queue: Pin<KBox<Queue>>,
 }
@@ -98,7 +112,7 @@ impl kernel::Module for RustTwa {
         for job in [10, 20, 30] {
             queue.push(job)?;
         }
-        pr_info!("counted to {}\n", count()? + count_once()?);
+        pr_info!("counted to {}\n", count()? + count_once()? + count_ticks()?);
         let guard = queue.jobs.lock();
         let refused = queue.jobs.try_lock().is_none();
         drop(guard);

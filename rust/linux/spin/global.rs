@@ -3,7 +3,7 @@
 //! Locks in a `static`, as `kernel::sync::global_lock!` defines the kernel's own.
 
 /// Defines a [`TwaLock`](crate::spin::TwaLock) or a [`TicketLock`](crate::spin::TicketLock) in a
-/// `static`: a [`GlobalLock`](kernel::sync::GlobalLock).
+/// `static`, or one of those for interrupt handlers: a [`GlobalLock`](kernel::sync::GlobalLock).
 ///
 /// A module that writes `unsafe(uninit)` promises that the lock's `init` is called once, before
 /// the first `lock`. A module's own `init` is the place.
@@ -47,5 +47,7 @@ macro_rules! global_spin_lock {
     };
     (backend TwaLock) => { $crate::spin::TwaBackend };
     (backend TicketLock) => { $crate::spin::TicketBackend };
+    (backend TwaLockIrq) => { $crate::spin::TwaIrqBackend };
+    (backend TicketLockIrq) => { $crate::spin::TicketIrqBackend };
 }
 pub use global_spin_lock;

@@ -65,7 +65,7 @@ pub use new_lock;
 /// An owner therefore takes no `SpinLock`, and waits for no `CondVar`.
 ///
 /// The lock masks no interrupts. An interrupt handler must not take a lock that
-/// its CPU may hold or wait for.
+/// its CPU may hold or wait for. [`TicketLockIrq`](super::TicketLockIrq) is for those.
 ///
 /// Orders what the owners do: later owners see all of a section. To other threads
 /// it promises less than `spin_lock()`: there is no `smp_mb__after_spinlock()`.
@@ -163,12 +163,55 @@ pub struct SpinState<R> {
     dep_map: kernel::types::Opaque<kernel::bindings::lockdep_map>,
 }
 
-/// The backend of a spinlock made of `R`. Preemption is off from before the
-/// ticket is taken until after the last step of the release. Lockdep is told what
-/// `spin_lock()` tells it, without LOCK_STAT's contention events.
-pub struct SpinBackend<R>(PhantomData<R>);
+/// What is switched off for an owner. It is off from before the ticket is taken until after the release's last step.
+///
+/// # Safety
+///
+/// Between `enter` and `leave` the thread stays on its CPU. Each pair is whole, and pairs may nest.
+pub unsafe trait Off: 'static {
+    /// Whether interrupts are off.
+    const INTERRUPTS: bool;
 
-impl<R> SpinBackend<R> {
+    /// Switches it off.
+    ///
+    /// # Safety
+    ///
+    /// `leave` must follow on the same thread.
+    unsafe fn enter();
+
+    /// Switches it on, if all other pairs are whole.
+    ///
+    /// # Safety
+    ///
+    /// It pairs with one `enter`.
+    unsafe fn leave();
+}
+
+/// Preemption, as for `raw_spin_lock()`.
+pub enum PreemptionOff {}
+
+// SAFETY: The kernel counts both.
+unsafe impl Off for PreemptionOff {
+    const INTERRUPTS: bool = false;
+
+    #[inline(always)]
+    unsafe fn enter() {
+        // SAFETY: By this function's contract.
+        unsafe { shim::handover_preempt_disable() };
+    }
+
+    #[inline(always)]
+    unsafe fn leave() {
+        // SAFETY: By this function's contract.
+        unsafe { shim::handover_preempt_enable() };
+    }
+}
+
+/// The backend of a spinlock made of `R`. For its owner `O` is off. Lockdep is told what
+/// `spin_lock()` tells it, without LOCK_STAT's contention events.
+pub struct SpinBackend<R, O = PreemptionOff>(PhantomData<(R, O)>);
+
+impl<R, O> SpinBackend<R, O> {
     /// Tells lockdep that the lock is about to be acquired.
     #[inline(always)]
     fn dep_acquire(_state: &SpinState<R>, _is_try: bool) {
@@ -190,7 +233,7 @@ impl<R> SpinBackend<R> {
     }
 }
 
-impl<R: SpinRaw> SpinBackend<R> {
+impl<R: SpinRaw, O: Off> SpinBackend<R, O> {
     /// Makes a free lock whose first ticket is `first`.
     ///
     /// # Safety
@@ -223,7 +266,7 @@ const LINUX: Linux = unsafe { Linux::new() };
 // SAFETY: `R` excludes between `lock` and `unlock` by `SpinRaw`'s contract, and
 // its token goes from one to the other in the guard's state. `relock` uses the
 // default implementation, which calls `lock`.
-unsafe impl<R: SpinRaw> Backend for SpinBackend<R> {
+unsafe impl<R: SpinRaw, O: Off> Backend for SpinBackend<R, O> {
     type State = SpinState<R>;
     /// The owner's token.
     type GuardState = u32;
@@ -244,8 +287,8 @@ unsafe impl<R: SpinRaw> Backend for SpinBackend<R> {
         // contract. `Lock` keeps it in an `Opaque`, and whatever changes in it is
         // a cell: shared references are all that there ever are to it.
         let state = unsafe { &*ptr };
-        // SAFETY: Paired with `preempt_enable` in `unlock`.
-        unsafe { shim::handover_preempt_disable() };
+        // SAFETY: Paired with `leave` in `unlock`.
+        unsafe { O::enter() };
         Self::dep_acquire(state, false);
         state.raw.lock(&LINUX)
     }
@@ -254,14 +297,14 @@ unsafe impl<R: SpinRaw> Backend for SpinBackend<R> {
     unsafe fn try_lock(ptr: *mut Self::State) -> Option<u32> {
         // SAFETY: As in `lock`.
         let state = unsafe { &*ptr };
-        // SAFETY: Paired with `preempt_enable` below, or in `unlock`.
-        unsafe { shim::handover_preempt_disable() };
+        // SAFETY: Paired with `leave` below, or in `unlock`.
+        unsafe { O::enter() };
         let token = state.raw.try_lock(&LINUX);
         if token.is_some() {
             Self::dep_acquire(state, true);
         } else {
-            // SAFETY: Paired with `preempt_disable` above.
-            unsafe { shim::handover_preempt_enable() };
+            // SAFETY: Paired with `enter` above.
+            unsafe { O::leave() };
         }
         token
     }
@@ -272,8 +315,8 @@ unsafe impl<R: SpinRaw> Backend for SpinBackend<R> {
         let state = unsafe { &*ptr };
         Self::dep_release(state);
         state.raw.unlock(&LINUX, *token);
-        // SAFETY: Paired with `preempt_disable` in `lock` or `try_lock`.
-        unsafe { shim::handover_preempt_enable() };
+        // SAFETY: Paired with `enter` in `lock` or `try_lock`.
+        unsafe { O::leave() };
     }
 
     #[inline(always)]

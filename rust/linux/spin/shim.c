@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the locks cannot reach from Rust in this kernel: preemption, per-CPU data
- * and lockdep maps. No decisions here; shim.rs declares it all.
+ * What the locks cannot reach from Rust in this kernel: preemption, interrupts,
+ * per-CPU data and lockdep maps. No decisions here; shim.rs declares it all.
  */
+#include <linux/interrupt_rc.h>
 #include <linux/lockdep.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
@@ -24,6 +25,20 @@ HANDOVER_HOT HANDOVER_FIRST void handover_preempt_disable(void)
 
 HANDOVER_HOT void handover_preempt_enable(void)
 {
+	preempt_enable();
+}
+
+/* The same for locks whose owners have interrupts off, in _raw_spin_lock_irq_disable()'s order. */
+HANDOVER_HOT void handover_interrupts_disable(void)
+{
+	local_interrupt_disable();
+	preempt_disable();
+}
+
+HANDOVER_HOT void handover_interrupts_enable(void)
+{
+	local_interrupt_enable();
+	/* Last: a task that became due meanwhile runs here, with interrupts on. */
 	preempt_enable();
 }
 

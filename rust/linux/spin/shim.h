@@ -12,6 +12,8 @@ unsigned int handover_this_cpu(void);
 
 void handover_preempt_disable(void);
 void handover_preempt_enable(void);
+void handover_interrupts_disable(void);
+void handover_interrupts_enable(void);
 void handover_lockdep_init(struct lockdep_map *map, const char *name, struct lock_class_key *key);
 void handover_lockdep_acquire(struct lockdep_map *map, bool is_try);
 void handover_lockdep_release(struct lockdep_map *map);

@@ -18,6 +18,8 @@ extern "C" {
     pub(crate) fn handover_this_cpu() -> u32;
     pub(crate) fn handover_preempt_disable();
     pub(crate) fn handover_preempt_enable();
+    pub(crate) fn handover_interrupts_disable();
+    pub(crate) fn handover_interrupts_enable();
     #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
     pub(crate) fn handover_lockdep_init(
         map: *mut lockdep_map,

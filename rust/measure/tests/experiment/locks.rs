@@ -56,7 +56,7 @@ impl Listed for Lock {
         self.is_usual
     }
 
-    fn excludes(&self) -> bool {
+    fn is_in_all(&self) -> bool {
         self.excludes
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn outcome(places: std::ops::Range<usize>) -> impl Strategy<Value = O
             any::<i32>(),
             any::<Option<u32>>(),
         ),
-        (failures(), perturbations(), perturbed()),
+        (failures(), perturbations(), perturbed(), failures()),
     )
         .prop_map(|(a, b, c, d, e)| Outcome {
             lock: &LOCKS[a.0],
@@ -63,6 +63,7 @@ pub(crate) fn outcome(places: std::ops::Range<usize>) -> impl Strategy<Value = O
             wait_failures: e.0,
             perturbations: e.1,
             perturbed: e.2,
+            deadlock_failures: e.3,
         })
 }
 
@@ -74,6 +75,7 @@ pub(crate) fn failures(run: &Outcome<Lock>) -> u128 {
         run.order_failures,
         run.progress_failures,
         run.wait_failures,
+        run.deadlock_failures,
         run.hung,
     ];
     each.into_iter()
@@ -108,6 +110,7 @@ proptest! {
                     "order_failures" => run.order_failures.to_string(),
                     "progress_failures" => run.progress_failures.to_string(),
                     "wait_failures" => run.wait_failures.to_string(),
+                    "deadlock_failures" => run.deadlock_failures.to_string(),
                     "hung" => run.hung.to_string(),
                     "jain" => format!("{:.6}", run.jain_ppm as f64 / 1e6),
                     "steal_ns" => run.steal_ns.to_string(),
@@ -127,7 +130,7 @@ proptest! {
             }
         }
         let columns: std::collections::HashSet<&str> = header.iter().copied().collect();
-        prop_assert_eq!((columns.len(), header.len()), (26, 26));
+        prop_assert_eq!((columns.len(), header.len()), (27, 27));
     }
 
     /// Each writer has a row under its own run, wherever that stands.
@@ -135,22 +138,22 @@ proptest! {
     fn each_writer_has_a_row(
         (runs, numbers) in prop::collection::vec(outcome(0..8), 0..5).prop_flat_map(|runs| {
             let writers: u32 = runs.iter().map(|run| run.writers).sum();
-            (Just(runs), prop::collection::vec(any::<[u64; 5]>(), writers as usize))
+            (Just(runs), prop::collection::vec(any::<[u64; 6]>(), writers as usize))
         }),
     ) {
         let shares: Vec<Share> = numbers
             .iter()
-            .map(|it| Share { acquisitions: it[0], total: it[1], owner_failures: it[2], order_failures: it[3], wait_failures: it[4] })
+            .map(|it| Share { acquisitions: it[0], total: it[1], owner_failures: it[2], order_failures: it[3], wait_failures: it[4], deadlock_failures: it[5] })
             .collect();
         let text = Shares { runs: &runs, shares: &shares }.to_string();
         let mut lines = text.lines();
-        prop_assert_eq!(lines.next(), Some("lock,writers,run,writer,acquisitions,total,owner_failures,order_failures,wait_failures"));
+        prop_assert_eq!(lines.next(), Some("lock,writers,run,writer,acquisitions,total,owner_failures,order_failures,wait_failures,deadlock_failures"));
         let mut left = &numbers[..];
         for run in &runs {
             let (mine, others) = left.split_at(run.writers as usize);
             left = others;
             for (index, it) in mine.iter().enumerate() {
-                let due = format!("{},{},{},{},{},{},{},{},{}", run.lock.name, run.writers, run.run, index + 1, it[0], it[1], it[2], it[3], it[4]);
+                let due = format!("{},{},{},{},{},{},{},{},{},{}", run.lock.name, run.writers, run.run, index + 1, it[0], it[1], it[2], it[3], it[4], it[5]);
                 prop_assert_eq!(lines.next(), Some(&*due));
             }
         }
@@ -172,9 +175,9 @@ proptest! {
         ];
         prop_assert_eq!(Line(&run).to_string(), due.concat());
         let due = format!(
-            "{}: failures: owner {}, counter {}, order {}, progress {}, wait {}, hung {}",
+            "{}: failures: owner {}, counter {}, order {}, progress {}, wait {}, deadlock {}, hung {}",
             run.lock.name, run.owner_failures, run.counter_failures, run.order_failures, run.progress_failures,
-            run.wait_failures, run.hung
+            run.wait_failures, run.deadlock_failures, run.hung
         );
         prop_assert_eq!(Failures(&run).to_string(), due);
     }

@@ -33,7 +33,13 @@ pub(crate) fn perturbations() -> impl Strategy<Value = Perturbations> {
             prop_oneof![Just(0u32), Just(2)],
             often(1, 10_000),
         ),
-        (often(0, 1), often(0, 1_000_000), often(1, 64), often(0, 1)),
+        (
+            often(0, 1),
+            often(0, 1_000_000),
+            often(1, 64),
+            often(0, 1),
+            prop_oneof![Just(0u32), often(100, 1_000_000)],
+        ),
     )
         .prop_map(|(a, b, c)| Perturbations {
             long_hold: a.0,
@@ -49,6 +55,7 @@ pub(crate) fn perturbations() -> impl Strategy<Value = Perturbations> {
             acq_writer_lim: c.1,
             nlocks: c.2,
             try_lock: c.3,
+            irq_interval: c.4,
         })
 }
 
@@ -57,7 +64,7 @@ pub(crate) fn perturbed() -> impl Strategy<Value = Perturbed> {
     let count = || prop_oneof![2 => Just(0u64), 1 => any::<u64>()];
     (
         (count(), count(), count(), count()),
-        (count(), count(), count(), count(), count()),
+        (count(), count(), count(), count(), count(), count()),
     )
         .prop_map(|(a, b)| Perturbed {
             pauses: a.0,
@@ -69,6 +76,7 @@ pub(crate) fn perturbed() -> impl Strategy<Value = Perturbed> {
             tries: b.2,
             locks: b.3,
             away: b.4,
+            irqs: b.5,
         })
 }
 
@@ -94,6 +102,7 @@ pub(crate) fn settings(it: &Perturbations) -> Vec<(&'static str, String)> {
         ("acq_writer_lim", it.acq_writer_lim.to_string()),
         ("nlocks", it.nlocks.to_string()),
         ("try_lock", it.try_lock.to_string()),
+        ("irq_interval", it.irq_interval.to_string()),
     ]
 }
 
@@ -127,6 +136,7 @@ pub(crate) fn done(it: &Perturbed, between: &str) -> String {
         ("boosts", it.boosts),
         ("nested", it.nested),
         ("tries", it.tries),
+        ("irqs", it.irqs),
         ("locks", it.locks),
         ("away", it.away),
     ];
@@ -199,7 +209,7 @@ proptest! {
         let sum = done(&a.and(b), " ");
         let of = |it: &Perturbed, name: &str| done(it, " ").split(' ')
             .find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok()).unwrap_or(0);
-        for name in ["pauses", "shuffles", "offlines", "long_holds", "boosts", "nested", "tries", "locks", "away"] {
+        for name in ["pauses", "shuffles", "offlines", "long_holds", "boosts", "nested", "tries", "irqs", "locks", "away"] {
             let due = of(&a, name).wrapping_add(of(&b, name));
             prop_assert_eq!(of(&a.and(b), name), due, "{} in {}", name, sum);
         }

@@ -10,7 +10,7 @@ const NAMES: &str =
     "torture_type,nwriters_stress,cs_steps,ncs_steps,duration,runs,stat_interval,verbose,seed,\
                      checks,stall_secs,long_hold,stutter,shuffle_interval,onoff_interval,onoff_holdoff,\
                      bind_writers,nested_locks,rt_boost,rt_boost_factor,writer_fifo,acq_writer_lim,nlocks,\
-                     try_lock,experiment";
+                     try_lock,irq_interval,experiment";
 
 /// Each number's name, bounds, and complaint.
 const NUMBERS: [(&str, i64, i64, &str); 18] = [
@@ -101,6 +101,7 @@ fn each_complaint_says_what_is_allowed() {
     let checks = "all, none, or out of owner, counter, order, progress, separated by commas";
     let cpus = "all, a CPU, or the first and the last of some with a dash between";
     let boost = "0 (none) or 2 (of any lock's writers)";
+    let irq = "0 (none), or 100 to 1000000 microseconds";
     let seventeen = "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17";
     for (name, value, allowed) in [
         ("torture_type", "", locks),
@@ -128,6 +129,9 @@ fn each_complaint_says_what_is_allowed() {
         ("bind_writers", "3-2", cpus),
         ("rt_boost", "1", boost),
         ("rt_boost", "3", boost),
+        ("irq_interval", "", irq),
+        ("irq_interval", "99", irq),
+        ("irq_interval", "1000001", irq),
         ("runs", "", "1 to 1000"),
         ("verbose", "yes", "0 or 1"),
     ] {

@@ -154,6 +154,7 @@ fn a_table_by_hand() {
         nice: 19,
         first_ticket: None,
         wait_failures: 0,
+        deadlock_failures: 0,
         perturbations: Perturbations::OFF,
         perturbed: Perturbed::default(),
     };

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Locks that interrupt handlers take, for every lock: when interrupts are off, and a timer's handler beside threads.
+
+use super::team::{reached, together, Muster};
+use crate::{
+    harness::shim::{self, Timer},
+    spin::{InterruptsOff, LockWith as _, SpinBackend, SpinRaw},
+};
+use kernel::{
+    ffi::c_void,
+    interrupt::{local_interrupt_disable, LocalInterruptDisabled},
+    prelude::*,
+    sync::{
+        atomic::{Atomic, Relaxed},
+        lock::Lock,
+    },
+};
+
+/// A lock of ours over `T` that interrupt handlers may take.
+pub(super) type SpinIrq<T, R> = Lock<T, SpinBackend<R, InterruptsOff>>;
+
+/// Whether interrupts are off. The five looks are at first, under `first`, under both, when `first` is dropped, and when
+/// both are.
+pub(super) fn out_of_order<R: SpinRaw>(
+    first: &SpinIrq<u32, R>,
+    second: &SpinIrq<u32, R>,
+) -> [bool; 5] {
+    let before = shim::irqs_disabled();
+    let outer = first.lock();
+    let under_one = shim::irqs_disabled();
+    let inner = second.lock();
+    let under_both = shim::irqs_disabled();
+    drop(outer);
+    let one_left = shim::irqs_disabled();
+    drop(inner);
+    [
+        before,
+        under_one,
+        under_both,
+        one_left,
+        shim::irqs_disabled(),
+    ]
+}
+
+/// The same of a lock that is tried: when it is had, when it is then refused, and after both.
+pub(super) fn tried<R: SpinRaw>(lock: &SpinIrq<u32, R>) -> [bool; 4] {
+    let guard = lock.try_lock();
+    let had = guard.is_some() && shim::irqs_disabled();
+    let refused = lock.try_lock().is_none();
+    drop(guard);
+    [
+        had,
+        refused,
+        shim::irqs_disabled(),
+        lock.try_lock().is_some(),
+    ]
+}
+
+/// The same of a lock that is taken where interrupts are off. The looks are under it, after it, and after what had them
+/// off. Between them it refuses who tries it, and lets in who tries it later.
+pub(super) fn with<R: SpinRaw>(lock: &SpinIrq<u32, R>) -> [bool; 5] {
+    let context = local_interrupt_disable();
+    let guard = lock.lock_with(&context);
+    let under = shim::irqs_disabled();
+    let refused = lock.try_lock_with(&context).is_none();
+    drop(guard);
+    let free = lock.try_lock_with(&context).is_some();
+    let after = shim::irqs_disabled();
+    drop(context);
+    [under, refused, free, after, shim::irqs_disabled()]
+}
+
+/// Ticks of each CPU's timer.
+const TICKS: u32 = 20;
+
+/// What a timer's handler takes, and how often it did.
+struct Irq<'a, R: SpinRaw> {
+    lock: &'a SpinIrq<u32, R>,
+    ticks: Atomic<u32>,
+}
+
+/// # Safety
+///
+/// `arg` must point to an [`Irq`] of `R`, on a timer's interrupt.
+unsafe extern "C" fn tick<R: SpinRaw>(arg: *mut c_void) {
+    // SAFETY: By this function's contract.
+    let irq = unsafe { &*arg.cast::<Irq<'_, R>>() };
+    // SAFETY: By this function's contract.
+    let context = unsafe { LocalInterruptDisabled::assume_disabled() };
+    *irq.lock.lock_with(context) += 1;
+    irq.ticks.add(1u32, Relaxed);
+}
+
+/// What is seen of threads and of their CPUs' timers, which add one under a lock.
+pub(super) struct Seen {
+    /// What the lock protects in the end.
+    pub(super) sum: u32,
+    /// How often threads added one.
+    pub(super) laps: u32,
+    /// How often timers did.
+    pub(super) ticks: u32,
+    /// How many timers did it often enough.
+    pub(super) enough: u32,
+}
+
+/// `threads` threads take the lock again and again, each on a CPU with a timer whose handler takes it.
+pub(super) fn beside_timers<R: SpinRaw>(lock: &SpinIrq<u32, R>, threads: u32) -> Result<Seen> {
+    let laps = Atomic::new(0u32);
+    let ticks = Atomic::new(0u32);
+    let enough = Atomic::new(0u32);
+    let muster = Muster::new(threads);
+    together(threads, |_| {
+        let irq = Irq {
+            lock,
+            ticks: Atomic::new(0),
+        };
+        drop(muster.fall_in());
+        let arg = core::ptr::from_ref(&irq).cast_mut().cast();
+        // SAFETY: `tick` expects an `Irq`, which stays until the timer is dropped below.
+        let Ok(timer) = (unsafe { Timer::start(tick::<R>, arg, 1_000_000) }) else {
+            return;
+        };
+        let is_enough = reached(|| {
+            *lock.lock() += 1;
+            laps.add(1u32, Relaxed);
+            irq.ticks.load(Relaxed) >= TICKS
+        });
+        drop(timer);
+        ticks.add(irq.ticks.load(Relaxed), Relaxed);
+        enough.add(u32::from(is_enough), Relaxed);
+    })?;
+    let sum = *lock.lock();
+    Ok(Seen {
+        sum,
+        laps: laps.load(Relaxed),
+        ticks: ticks.load(Relaxed),
+        enough: enough.load(Relaxed),
+    })
+}
