@@ -8,11 +8,14 @@ import io
 import os
 import pathlib
 import runpy
+import statistics
 import subprocess
 import sys
 import tempfile
 import unittest
 import unittest.mock
+
+from test_pairs import Samples
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 
@@ -124,6 +127,107 @@ class Page(unittest.TestCase):
         # Each lock takes locks of ours in each program, and each has as many rounds as any.
         self.assertEqual(len({row["runs"] for row in found}), 1)
         self.assertEqual(len(found), 5 * 4 * 7)
+
+
+class SixteenCpus(unittest.TestCase):
+    """The page of 16 CPUs, from its raw data."""
+
+    PAGE = " ".join((TOP / "docs/results/user-16.md").read_text().split())
+    LINES = (TOP / "docs/results/user-16.md").read_text().splitlines()
+
+    @staticmethod
+    def rows(name):
+        with open(TOP / f"docs/results/data/user-16-{name}.csv", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def ratios(self, wait, base, library=None):
+        """{(program, threads, lock): [a ratio a round]}"""
+        rates = {(row["program"], int(row["threads"]), row["run"], row["lock"]): int(row["ops"]) / float(row["seconds"])
+                 for row in self.rows(f"{wait}-raw") if row.get("library") == library}
+        found = {}
+        for (program, threads, run, lock), rate in rates.items():
+            found.setdefault((program, threads, lock), []).append(rate / rates[program, threads, run, base])
+        return found
+
+    @staticmethod
+    def cell(values):
+        least, *_, most = ordered = sorted(values)
+        return f"{statistics.median(ordered):.2f} ({least:.2f} to {most:.2f})"
+
+    def test_the_tables(self):
+        for wait, base, library, more in (("spin", "ticket", None, ""), ("park", "glibc", "after", ", parking"),
+                                          ("park", "glibc", "before", ", parking, before")):
+            found = self.ratios(wait, base, library)
+            self.assertEqual({len(rounds) for rounds in found.values()}, {3})
+            lines = 0
+            for (program, threads, _) in found:
+                table = self.LINES[self.LINES.index(f"### {program}{more}") + 1:]
+                locks = table[0].strip("| ").split(" | ")[1:]
+                due = f"| {threads} | " + " | ".join(self.cell(found[program, threads, lock]) for lock in locks) + " |"
+                self.assertIn(due, table[:8])
+                self.assertEqual(set(locks) | {base}, {lock for name, _, lock in found if name == program})
+                lines += 1
+            self.assertEqual(lines, len(found))
+
+    def test_the_log_of_two_cpus(self):
+        """The table of both libraries, and where their rounds do not overlap."""
+        with open(TOP / "docs/results/data/user-look-on.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        log = (TOP / "docs/results/log.md").read_text().splitlines()
+        rates = {(row["library"], row["program"], row["threads"], row["run"], row["lock"]): int(row["ops"]) / float(row["seconds"]) for row in rows}
+        found = {}
+        for (library, program, threads, run, lock), rate in rates.items():
+            if lock != "glibc":
+                found.setdefault((program, threads, lock), {}).setdefault(library, []).append(
+                    rate / rates[library, program, threads, run, "glibc"])
+        self.assertEqual(len(found), 24)
+        for (program, threads, lock), both in found.items():
+            self.assertIn(f"| {program} | {threads} | {lock} | {self.cell(both['before'])} | {self.cell(both['after'])} |", log)
+        apart = {at for at, both in found.items() if max(both["after"]) < min(both["before"]) or max(both["before"]) < min(both["after"])}
+        self.assertEqual(apart, {("leveldb", "4", "mcs")})
+
+    def test_the_simulated_ones(self):
+        rates = {(row["workload"], row["lock"], int(row["threads"]), row["machine"]): float(row["millions_per_s"])
+                 for row in self.rows("simulated")}
+        self.assertEqual({row["topology"] for row in self.rows("simulated")}, {"1x16x1"})
+        measured, above = self.ratios("spin", "ticket"), set()
+        for program in ("mutexbench", "leveldb"):
+            for lock in ("twa", "one-word-twa", "mcs", "clh", "ttas"):
+                simulated = [rate / rates[program, "ticket", 16, at] for (name, of, threads, at), rate in rates.items()
+                             if (name, of, threads) == (program, lock.replace("-", "_"), 16)]
+                self.assertEqual(len(simulated), 24)
+                here = measured[program, 16, lock]
+                self.assertIn(f"| {program} | {lock} | {self.cell(here)} | {self.cell(simulated)} |", self.LINES)
+                self.assertGreaterEqual(statistics.median(here), min(simulated))
+                if statistics.median(here) > max(simulated):
+                    above.add((program, lock))
+        self.assertEqual(above, {("leveldb", lock) for lock in ("one-word-twa", "clh", "ttas")})
+
+    def test_what_the_page_says(self):
+        spin, before, after = self.ratios("spin", "ticket"), self.ratios("park", "glibc", "before"), self.ratios("park", "glibc", "after")
+        middle = {at: statistics.median(rounds) for at, rounds in spin.items()}
+        said = [f"{middle[program, 16, 'twa']:.2f}" for program in ("mutexbench", "stress_latency", "leveldb")]
+        self.assertIn(f"TWA has {said[0]} times the ticket lock's rate in MutexBench, {said[1]} in stress_latency, and {said[2]} in LevelDB.",
+                      self.PAGE)
+        self.assertEqual([middle[program, 16, "mcs"] > middle[program, 16, "twa"] for program in ("mutexbench", "stress_latency", "leveldb")],
+                         [True, False, True])
+        fifo = ("ticket", "twa", "one-word-twa", "mcs", "clh")
+        for lock in fifo:
+            self.assertLess(statistics.median(before["mutexbench", 16, lock]), 0.035)
+            for program in ("mutexbench", "leveldb"):
+                self.assertGreater(min(after[program, 16, lock]), 5 * max(before[program, 16, lock]))
+                for threads in (12, 16):
+                    self.assertLess(max(before[program, threads, lock]), 0.11)
+                    self.assertGreater(statistics.median(after[program, threads, lock]), 0.5)
+        least = [float(row["least_ns"]) for row in self.rows("transfers")]
+        self.assertIn(f"{min(least):.0f} to {max(least):.0f} ns between CPU 0 and each other CPU", self.PAGE)
+        self.assertEqual(len(least), 15)
+        contended = Samples("16-contended", "std")
+        self.assertIn(contended.by_shape(16), "\n".join(self.LINES))
+        for lock, factor in (("TwaMutex", "3.8"), ("OneWordTwaMutex", "1.2")):
+            self.assertAlmostEqual(float(statistics.median(contended.ratios("16 / 100000", lock))), float(factor), delta=0.05)
+        self.assertIn("3.8 times std's time with 100,000 locks. One-word TWA, which touches the array only where somebody waits, takes 1.2 times.",
+                      self.PAGE)
 
 
 # A program that plays all: it prints as each does, and notes how it was called.

@@ -18,7 +18,8 @@
  *	may be moved while nobody owns it or waits for it.
  *
  * Costs
- *	A lock nobody wants: two locked instructions a pair. Others wait by looking 700 times, then asleep in the kernel.
+ *	A lock nobody wants: two locked instructions a pair. Others wait by looking
+ *	700 times, or longer where each has a CPU, then asleep in the kernel.
  *	All locks of the process share one array of 16 KiB. There is no allocation.
  *	A FIFO lock waits for the one thread whose turn it is. Where threads are more than CPUs it is slower than a mutex
  *	that lets others pass.

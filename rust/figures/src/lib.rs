@@ -11,6 +11,7 @@
 //! | [`rlock`] | `make bench-rlock`'s two tables, by the latter |
 //! | [`study`] | `make study`'s table, by the former |
 //! | [`coherence`] | `make figures-twa`'s tables, by the former |
+//! | [`user`] | `make bench-user`'s rounds, by the former |
 //!
 //! The program `figures` draws all that a list names ([`list`]). A figure's title states what
 //! its data show, and is computed from them ([`finding`]).
@@ -64,6 +65,7 @@ pub mod sheet;
 mod spread;
 pub mod study;
 pub mod svg;
+pub mod user;
 
 pub use figure::{Axis, Figure, Look, Panel, Points, Series, Shape, Unit};
 pub use spread::Spread;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::{alock, bars, coherence, files, kernel, plot, rlock, study};
+use crate::{alock, bars, coherence, files, kernel, plot, rlock, study, user};
 
 /// What a list says.
 #[derive(Clone, Debug, Deserialize)]
@@ -108,6 +108,7 @@ enum Kind {
     CoherenceThreads,
     CoherenceDiameter,
     CoherenceParameters,
+    UserThreads,
 }
 
 /// The folder of a list, its data and its pictures.
@@ -175,6 +176,7 @@ impl Entry {
             Kind::CoherenceThreads => coherence::by_threads(data, remarks)?,
             Kind::CoherenceDiameter => coherence::diameter(data, remarks)?,
             Kind::CoherenceParameters => coherence::parameters(data, remarks)?,
+            Kind::UserThreads => vec![user::by_threads(data, file, remarks)?],
         };
         let is_it = |name: &str| {
             self.which

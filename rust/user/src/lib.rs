@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | [`Spin`] | looks again and again | nothing |
 //! | [`Yield`] | looks [`SPINS`] times, then gives up its CPU between two looks | nothing |
-//! | [`Park`] | looks [`PARK_SPINS`] times, then sleeps in the kernel until its turn comes | two loads, and a full barrier where there is no [`register_barrier`] |
+//! | [`Park`] | looks [`PARK_SPINS`] times, or [`PARK_SPINS_MOST`] while there are CPUs for it, then sleeps in the kernel until its turn comes | two loads, and a full barrier where there is no [`register_barrier`] |
 //! | [`Chosen`] | as [`choose`] said when the process began | a load more |
 //!
 //! A FIFO lock hands over to one thread and to no other. Where threads are more than CPUs, that thread may have no CPU
@@ -48,12 +48,14 @@ mod process;
 #[cfg(feature = "park")]
 mod shared;
 #[cfg(feature = "park")]
+mod spinners;
+#[cfg(feature = "park")]
 mod waiters;
 
 pub use self::cell::Cell;
 #[cfg(feature = "park")]
 pub use self::policy::{choose, register_barrier, Chosen, Late, Park, Waiting, Yield};
-pub use self::policy::{Policy, Spin, PARK_SPINS, SPINS};
+pub use self::policy::{Policy, Spin, PARK_SPINS, PARK_SPINS_MOST, SPINS};
 pub use self::process::{Home, Process};
 #[cfg(feature = "park")]
 pub use self::waiters::{Waiter, Waiters};

@@ -19,6 +19,9 @@ pub const SPINS: u32 = 128;
 /// sooner is late for its next turn, so that each hand-over then wakes a sleeper. docs/results/user.md has the figures.
 pub const PARK_SPINS: u32 = 700;
 
+/// How often it looks at most, where the process has a CPU for each waiter that looks so often.
+pub const PARK_SPINS_MOST: u32 = 16 * PARK_SPINS;
+
 /// How a thread waits for a word, and what a releasing operation does for those that wait.
 pub trait Policy: Sized + 'static {
     /// Whether waiters sleep, so that releasing operations wake them. It is the same during the whole process.
@@ -98,8 +101,8 @@ mod system {
 
     use handover_locks::Awaited;
 
-    use super::{spin, Policy, Spin, PARK_SPINS, SPINS};
-    use crate::{barrier, futex, park};
+    use super::{spin, Policy, Spin, PARK_SPINS, PARK_SPINS_MOST, SPINS};
+    use crate::{barrier, futex, park, spinners::Waiter};
 
     /// A waiter looks [`SPINS`] times, then gives up its CPU between two looks.
     #[derive(Debug)]
@@ -138,7 +141,8 @@ mod system {
         }
     }
 
-    /// A waiter looks [`PARK_SPINS`] times, then sleeps until its turn comes.
+    /// A waiter looks [`PARK_SPINS`] times, then sleeps until its turn comes. It looks [`PARK_SPINS_MOST`] times while there
+    /// are fewer such waiters than CPUs.
     #[derive(Debug)]
     pub enum Park {}
 
@@ -150,7 +154,7 @@ mod system {
 
         #[inline]
         fn wait(word: &AtomicU32, awaited: Awaited) -> u32 {
-            spin(word, awaited, PARK_SPINS).unwrap_or_else(|| park::sleep(word, awaited))
+            spin(word, awaited, PARK_SPINS).unwrap_or_else(|| long(word, awaited))
         }
 
         #[inline(always)]
@@ -167,6 +171,20 @@ mod system {
         fn pause() {
             futex::yield_now();
         }
+    }
+
+    /// A long wait: awake while there is a CPU for it, then asleep.
+    #[cold]
+    fn long(word: &AtomicU32, awaited: Awaited) -> u32 {
+        let waiter = Waiter::new();
+        let mut looks = PARK_SPINS;
+        while looks < PARK_SPINS_MOST && waiter.has_cpu() {
+            if let Some(value) = spin(word, awaited, PARK_SPINS) {
+                return value;
+            }
+            looks += PARK_SPINS;
+        }
+        park::sleep(word, awaited)
     }
 
     /// Asks the kernel for barriers by which threads that go to sleep spare the others one at each store. Whether it grants
