@@ -26,7 +26,7 @@ bench-user: ## programs under glibc's mutex and under each lock, with parking th
 ## Use it
 install: ## handover.h and libhandover-locks.a for C and C++: PREFIX=/usr/local, DESTDIR=, CARGO=cargo
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" CARGO="$(CARGO)" scripts/install
-module: ## handover.ko against a kernel build tree with Rust, 7.2 or 7.3: KDIR=...
+module: ## handover.ko against a kernel build tree with Rust, of 7.3: KDIR=...
 	@scripts/build-module "$(KDIR)"
 
 ## Change it

@@ -79,6 +79,35 @@ fn reference<L: Listed>(
         .filter(|&median| median != 0)
 }
 
+/// The columns, and what each says.
+const COLUMNS: [(&str, &str); 10] = [
+    ("lock", "its name in torture_type"),
+    ("writers", "threads that take it again and again"),
+    ("runs", "how many there were"),
+    (
+        "median/s",
+        "acquisitions a second of all writers, the median of the runs",
+    ),
+    ("min/s", "the same, of the slowest run"),
+    ("max/s", "the same, of the fastest run"),
+    (
+        "ratio",
+        "the median to the kernel's lock (raw_spin_lock, else spin_lock); above 1 is faster",
+    ),
+    (
+        "max/min",
+        "the most acquisitions of a writer to the least, in the worst run; -: one had none",
+    ),
+    (
+        "Jain",
+        "fairness in the worst run; 1.00: all writers alike; 1/writers: one had all",
+    ),
+    (
+        "failures",
+        "checks that failed, in all runs; above 0 the lock is broken",
+    ),
+];
+
 /// Calls `line` with each line of the table. `rates` needs room for the runs of a row; a
 /// row without room is left out.
 pub fn table<L: Listed>(
@@ -89,16 +118,16 @@ pub fn table<L: Listed>(
 ) {
     line(format_args!(
         "{:<14} {:>7} {:>4} {:>12} {:>12} {:>12} {:>6} {:>8} {:>6} {:>8}",
-        "lock",
-        "writers",
-        "runs",
-        "median/s",
-        "min/s",
-        "max/s",
-        "ratio",
-        "max/min",
-        "Jain",
-        "failures"
+        COLUMNS[0].0,
+        COLUMNS[1].0,
+        COLUMNS[2].0,
+        COLUMNS[3].0,
+        COLUMNS[4].0,
+        COLUMNS[5].0,
+        COLUMNS[6].0,
+        COLUMNS[7].0,
+        COLUMNS[8].0,
+        COLUMNS[9].0
     ));
     for writers in plan.writers() {
         let reference = reference(plan, outcomes, writers, rates);
@@ -129,7 +158,7 @@ pub fn table<L: Listed>(
         let words = plan.perturbations.words(" ");
         line(format_args!("perturbed: {words}: the rates are no figures"));
     }
-    line(format_args!(
-        "median, min and max over the runs, in acquisitions a second; ratio: median to the kernel's lock (raw_spin_lock, else spin_lock); max/min among writers and Jain's index: the worst run's"
-    ));
+    for (column, meaning) in COLUMNS {
+        line(format_args!("{column:<8} {meaning}"));
+    }
 }

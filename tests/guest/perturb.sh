@@ -268,7 +268,7 @@ tries() {
 interrupts() {
 	for lock in $(locks irq); do
 		ran 20 torture_type="$lock" duration=1 nwriters_stress=4 irq_interval=200 || { cat $debug/results; return 1; }
-		[ "$(did irqs)" -gt 200 ] && [ "$(failing)" = 0 ] || { cat $debug/results; return 1; }
+		[ "$(did irqs)" -gt 20 ] && [ "$(failing)" = 0 ] || { cat $debug/results; return 1; }
 	done
 	mark
 	(echo "torture_type=twa,twa_irq irq_interval=100" >$debug/control) 2>&1 | grep -q 'Invalid argument' || return 1

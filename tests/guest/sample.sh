@@ -8,7 +8,7 @@ said() { [ "$(dmesg | sed -n 's/^.*rust_twa: //p' | tail -n "$1")" = "$2" ] || {
 
 used() {
 	insmod /rust_twa.ko || return 1
-	said 3 "counted to 3
+	said 3 "counted to 6
 a second taker is refused: true
 took job 30, 1 in all" || return 1
 	grep -q '^rust_twa ' /proc/modules || return 1

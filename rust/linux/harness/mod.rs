@@ -14,6 +14,7 @@
 //! | `subject.rs` | what can be tortured and timed |
 //! | `locktorture.rs` | what locktorture calls of a lock |
 //! | `writer.rs` | a writer's loop and the checks in it |
+//! | `perturbed.rs` | the loop of a writer that is perturbed; what an interrupt of its CPU does |
 //! | `perturb.rs`, `perturb.c` | what is done to writers from outside; what Rust cannot reach of that |
 //! | `registry.rs` | the locks that can be named |
 //! | `offer.rs` | those locks, offered to locktorture |
@@ -34,6 +35,7 @@ mod locktorture;
 mod offer;
 mod pairs;
 mod perturb;
+mod perturbed;
 mod plan;
 mod registry;
 mod report;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! What perturbs a run's writers from outside, a thread each. One has all of them pause, one moves them between CPUs,
-//! and one takes CPUs off line. What a writer does to itself is in `writer.rs`.
+//! and one takes CPUs off line. What a writer does to itself is in `perturbed.rs`.
 
 use super::{
     shim::{self, Thread},

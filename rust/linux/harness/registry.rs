@@ -50,7 +50,7 @@ unsafe impl Sync for Entry {}
 /// all timed pairs of a layout have one.
 macro_rules! entry {
     ($name:ident, $subject:ty, $is_usual:literal, $about:literal) => {
-        use crate::harness::{registry::*, subject::Subject as _, writer};
+        use crate::harness::{perturbed, registry::*, subject::Subject as _, writer};
         use kernel::ffi::{c_int, c_void};
 
         pub(super) const ENTRY: Entry = Entry {
@@ -95,7 +95,7 @@ macro_rules! entry {
 
         #[inline(never)]
         fn perturbed(me: &writer::Writer, arena: &writer::Arena) -> crate::measure::prng::Prng {
-            writer::perturbed::<$subject>(me, arena)
+            perturbed::laps::<$subject>(me, arena)
         }
 
         /// # Safety

@@ -3,18 +3,18 @@
 //! A writer: acquire, work, release, work elsewhere; and the checks in it.
 
 use super::{
-    shim::{self, Timer},
+    shim,
     subject::{LockCell, Subject, REFUSED},
 };
 use crate::{
     locks::Word as _,
     measure::{
         outcome::Share,
-        perturb::{Perturbations, Perturbed, MAX_NESTED},
+        perturb::{Perturbations, Perturbed},
         prng::Prng,
         words::Checks,
     },
-    spin::{self, Word},
+    spin::Word,
 };
 use core::cell::UnsafeCell;
 use kernel::{
@@ -176,7 +176,7 @@ impl Arena {
     }
 
     /// One of the locks of which a section needs one, and what it protects.
-    fn unit(&self, at: u32) -> (&LockCell, &Guarded) {
+    pub(super) fn unit(&self, at: u32) -> (&LockCell, &Guarded) {
         match (at as usize)
             .checked_sub(1)
             .and_then(|at| self.perturb.more.get(at))
@@ -203,7 +203,7 @@ impl Arena {
 pub(crate) struct Writer {
     pub(crate) arena: *const Arena,
     /// The record of its CPU's interrupts, written by them alone; or null.
-    irq: *const Writer,
+    pub(super) irq: *const Writer,
     /// Its number, from 1 on. 0 is no writer.
     pub(crate) id: u32,
     /// Set once it runs this code, and once it stands awake on a CPU.
@@ -220,16 +220,16 @@ pub(crate) struct Writer {
     /// Admissions out of order.
     pub(crate) order_failures: Once<u64>,
     /// Waits that were too long.
-    wait_failures: Once<u64>,
+    pub(super) wait_failures: Once<u64>,
     /// Locks that it was told it would wait for for ever.
     deadlock_failures: Once<u64>,
     /// Whether the kernel refused the CPUs that it was to run on, or its timer.
     pub(crate) is_refused: Once<bool>,
     /// What was done to it.
-    long_holds: Once<u64>,
-    boosts: Once<u64>,
-    nested: Once<u64>,
-    tries: Once<u64>,
+    pub(super) long_holds: Once<u64>,
+    pub(super) boosts: Once<u64>,
+    pub(super) nested: Once<u64>,
+    pub(super) tries: Once<u64>,
     /// The PRNG's last value, so that its work cannot be left out.
     sink: Once<u64>,
 }
@@ -296,11 +296,11 @@ impl Writer {
 }
 
 #[inline(always)]
-fn bump(count: &Once<u64>) {
+pub(super) fn bump(count: &Once<u64>) {
     count.write(count.read().wrapping_add(1));
 }
 
-/// What a writer's kthread runs; `laps` is [`laps`] or [`perturbed`] of its lock.
+/// What a writer's kthread runs; `laps` is [`laps`], or that of `perturbed.rs`, of its lock.
 ///
 /// # Safety
 ///
@@ -351,7 +351,7 @@ const fn mask_of_tickets<S: Subject>() -> u32 {
 
 /// Counts a lock that was not given.
 #[inline(always)]
-fn told<S: Subject>(me: &Writer, token: u32) {
+pub(super) fn told<S: Subject>(me: &Writer, token: u32) {
     if S::REFUSES && token == REFUSED {
         bump(&me.deadlock_failures);
     }
@@ -359,7 +359,7 @@ fn told<S: Subject>(me: &Writer, token: u32) {
 
 /// A critical section, checked and counted, with `work` in it. The lock gave `ticket`, and the caller releases it.
 #[inline(always)]
-fn section<S: Subject>(
+pub(super) fn section<S: Subject>(
     me: &Writer,
     guarded: &Guarded,
     checks: Checks,
@@ -398,7 +398,7 @@ fn section<S: Subject>(
 
 /// After a section, which began in this phase: it is counted, then comes the work outside. Returns the new total.
 #[inline(always)]
-fn outside(me: &Writer, phase: u32, total: u64, ncs_steps: u32, prng: &mut Prng) -> u64 {
+pub(super) fn outside(me: &Writer, phase: u32, total: u64, ncs_steps: u32, prng: &mut Prng) -> u64 {
     let total = total.wrapping_add(1);
     me.total.write(total);
     if phase == phase::MEASURE {
@@ -441,174 +441,6 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
 
         total = outside(me, phase, total, ncs_steps, &mut prng);
         if total % 64 == 0 {
-            // SAFETY: No lock is held.
-            unsafe { shim::handover_cond_resched() };
-        }
-    }
-}
-
-/// A section in a timer's interrupt, on the CPU on which a writer began.
-///
-/// # Safety
-///
-/// `arg` must point to a record of interrupts, whose arena has a lock of type `S`. Interrupts are off.
-unsafe extern "C" fn tick<S: Subject>(arg: *mut c_void) {
-    // SAFETY: By this function's contract.
-    let me = unsafe { &*arg.cast::<Writer>() };
-    // SAFETY: The arena outlives the record.
-    let arena = unsafe { &*me.arena };
-    let course = &arena.course;
-    let phase = course.phase.load_relaxed();
-    if phase == phase::STOP || arena.is_paused() {
-        return;
-    }
-    let lock = arena.lock.state::<S>();
-    let mut prng = Prng::new(course.seed ^ me.total.read());
-    // SAFETY: The arena's lock is of type `S`.
-    let ticket = unsafe { S::lock(lock) };
-    section::<S>(
-        me,
-        &arena.guarded,
-        course.checks,
-        ticket,
-        &mut prng,
-        |prng| prng.steps(course.cs_steps),
-    );
-    // SAFETY: Locked above.
-    unsafe { S::unlock(lock, ticket) };
-    bump(&me.total);
-}
-
-/// Has this CPU's timer take the lock from its interrupt until the result is dropped.
-fn interrupts<S: Subject>(me: &Writer, microseconds: u32) -> Option<Timer> {
-    if !S::IS_IRQ || me.irq.is_null() {
-        return None;
-    }
-    // SAFETY: `tick` expects a record of interrupts. It outlives the writer, which drops the timer at its end.
-    let timer = unsafe {
-        Timer::start(
-            tick::<S>,
-            me.irq.cast_mut().cast(),
-            u64::from(microseconds) * 1000,
-        )
-    };
-    if timer.is_err() {
-        me.is_refused.write(true);
-    }
-    timer.ok()
-}
-
-/// How long a real-time writer runs until it sleeps, in jiffies.
-const FIFO_TICKS: u64 = 4;
-
-/// The same loop with all that a plan may do to a writer. It is checked alike, and measures nothing.
-#[inline(always)]
-pub(crate) fn perturbed<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
-    let Course {
-        cs_steps,
-        ncs_steps,
-        checks,
-        seed,
-        ..
-    } = arena.course;
-    let Perturb {
-        ref plan, writers, ..
-    } = arena.perturb;
-    let mut prng = Prng::new(seed ^ (u64::from(me.id) << 32));
-    // Draws of their own: the work is that of a run that nothing perturbs.
-    let mut fate = Prng::new(!seed ^ (u64::from(me.id) << 32));
-    let hits = |fate: &mut Prng, one_in: Option<u32>| one_in.is_some_and(|n| fate.below(n) == 0);
-    let mut total = 0u64;
-    let mut rested = shim::jiffies();
-    // Until this function returns.
-    let _timer = interrupts::<S>(me, plan.irq_interval);
-    let mut is_fifo = plan.writer_fifo != 0;
-    if is_fifo {
-        shim::set_fifo(true);
-    }
-
-    loop {
-        while arena.is_paused() && arena.course.phase.load_relaxed() != phase::STOP {
-            shim::sleep_ms(1);
-        }
-        let phase = arena.course.phase.load_relaxed();
-        if phase == phase::STOP {
-            if is_fifo {
-                shim::set_fifo(false);
-            }
-            return prng;
-        }
-        if hits(&mut fate, plan.boost_one_in(writers, is_fifo)) {
-            is_fifo = !is_fifo;
-            shim::set_fifo(is_fifo);
-            if is_fifo {
-                bump(&me.boosts);
-            }
-        }
-
-        let (lock, guarded) = arena.unit(fate.below(plan.nlocks));
-        let lock = lock.state::<S>();
-        // The lowest first, so that no two writers wait for each other.
-        let set = plan.nested(&mut fate);
-        let is_nested = |at: usize| set >> at & 1 != 0;
-        let mut tokens = [0; MAX_NESTED as usize];
-        for (at, (cell, token)) in arena.perturb.nested.iter().zip(&mut tokens).enumerate() {
-            if is_nested(at) {
-                // SAFETY: As the arena's own lock.
-                *token = unsafe { S::lock(cell.state::<S>()) };
-                told::<S>(me, *token);
-                bump(&me.nested);
-            }
-        }
-        if plan.acq_writer_lim != 0 {
-            // The wait is for the lock, and not for a CPU.
-            // SAFETY: Paired with `preempt_enable` below.
-            unsafe { spin::shim::handover_preempt_disable() };
-        }
-        let from = shim::jiffies();
-        let tried = if plan.try_lock != 0 {
-            // SAFETY: As below.
-            unsafe { S::try_lock(lock) }
-        } else {
-            None
-        };
-        let ticket = match tried {
-            Some(ticket) => {
-                bump(&me.tries);
-                ticket
-            }
-            // SAFETY: The arena's locks are of type `S` by `writer`'s contract.
-            None => unsafe { S::lock(lock) },
-        };
-        if plan.is_late(from, shim::jiffies()) {
-            bump(&me.wait_failures);
-        }
-        if plan.acq_writer_lim != 0 {
-            // SAFETY: Paired with `preempt_disable` above.
-            unsafe { spin::shim::handover_preempt_enable() };
-        }
-        section::<S>(me, guarded, checks, ticket, &mut prng, |prng| {
-            prng.steps(cs_steps);
-            if hits(&mut fate, plan.long_hold_one_in(writers)) {
-                bump(&me.long_holds);
-                shim::hold_ms(plan.long_hold);
-            }
-        });
-        // SAFETY: Locked above.
-        unsafe { S::unlock(lock, ticket) };
-        for (at, (cell, token)) in arena.perturb.nested.iter().zip(&tokens).enumerate().rev() {
-            if is_nested(at) {
-                // SAFETY: Locked above.
-                unsafe { S::unlock(cell.state::<S>(), *token) };
-            }
-        }
-
-        total = outside(me, phase, total, ncs_steps, &mut prng);
-        if is_fifo && from.wrapping_sub(rested) >= FIFO_TICKS {
-            // A real-time thread gives way to no other by itself.
-            shim::sleep_ms(1);
-            rested = shim::jiffies();
-        } else if total % 64 == 0 {
             // SAFETY: No lock is held.
             unsafe { shim::handover_cond_resched() };
         }
