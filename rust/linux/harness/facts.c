@@ -219,6 +219,11 @@ int handover_traced_calls(void)
 #if defined(CONFIG_X86_64) && defined(CONFIG_DYNAMIC_FTRACE)
 	static void *const calls[] = {
 		handover_preempt_disable, handover_preempt_enable, handover_cond_resched,
+		handover_interrupts_disable, handover_interrupts_enable,
+		handover_raw_spin_lock_irq, handover_raw_spin_unlock_irq,
+#ifdef CONFIG_BPF_SYSCALL
+		handover_res_spin_lock, handover_res_spin_unlock,
+#endif
 		/* As shim.rs declares them: elsewhere the kernel's are macros. */
 #if (defined(CONFIG_SMP) || defined(CONFIG_DEBUG_SPINLOCK)) && \
 	defined(CONFIG_UNINLINE_SPIN_UNLOCK) && !defined(CONFIG_INLINE_SPIN_LOCK)
