@@ -244,3 +244,30 @@ fn nothing_is_done_by_default() {
     assert_eq!(Perturbations::OFF.words("+").to_string(), "none");
     assert_eq!((MAX_NESTED, MAX_AT_ONCE), (8, 64));
 }
+
+#[test]
+fn each_word_alone_is_done_but_two() {
+    for (word, does) in [
+        ("long_hold=1", true),
+        ("stutter=1", true),
+        ("shuffle_interval=1", true),
+        ("onoff_interval=1", true),
+        ("onoff_holdoff=1", false),
+        ("bind_writers=0", true),
+        ("nested_locks=1", true),
+        ("rt_boost=2", true),
+        ("rt_boost_factor=1", false),
+        ("writer_fifo=1", true),
+        ("acq_writer_lim=1", true),
+        ("nlocks=2", true),
+        ("try_lock=1", true),
+        ("irq_interval=100", true),
+    ] {
+        let plan = Plan::<Lock>::default()
+            .with(word)
+            .map_err(|why| why.to_string());
+        assert_eq!(plan.unwrap().perturbations.is_any(), does, "{word}");
+    }
+    // All that there are.
+    assert_eq!(settings(&Perturbations::OFF).len(), 14);
+}
