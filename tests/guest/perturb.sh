@@ -242,7 +242,7 @@ nests() {
 # pauses, which takes a second and more here. So some CPUs are left without a writer.)
 no_deadlock() {
 	ran 20 duration=1 nwriters_stress=2 nested_locks=8 torture_type=raw_res_spin_lock || { cat $debug/results; return 1; }
-	[ "$(column deadlock_failures) $(column deadlock_failures $debug/writers | sort -u)" = "0 0" ] && [ "$(did nested)" -gt 1000 ] ||
+	[ "$(column deadlock_failures) $(column deadlock_failures $debug/writers | sort -u)" = "0 0" ] && [ "$(did nested)" -gt 100 ] ||
 		{ cat $debug/results; return 1; }
 }
 
