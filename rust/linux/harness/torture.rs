@@ -69,7 +69,7 @@ struct Run<'a> {
 
 /// Runs `lock` with `writers` writers. None if it was stopped before all writers
 /// ran, and nothing failed. Fails with the kernel's error if a writer cannot be
-/// made. Fails with EINVAL if one may not run on its CPUs. Fails with ETIMEDOUT if not all
+/// made. Fails with EINVAL if one is refused its CPUs or its timer. Fails with ETIMEDOUT if not all
 /// writers began and none stalled. Nothing is left then. What each writer did goes to `shares`, which has room for it.
 pub(crate) fn run(
     plan: &Plan,
