@@ -102,7 +102,7 @@ mod system {
     use handover_locks::Awaited;
 
     use super::{spin, Policy, Spin, PARK_SPINS, PARK_SPINS_MOST, SPINS};
-    use crate::{barrier, futex, park, spinners::Waiter};
+    use crate::{barrier, futex, park, spinners::LongWait};
 
     /// A waiter looks [`SPINS`] times, then gives up its CPU between two looks.
     #[derive(Debug)]
@@ -176,7 +176,7 @@ mod system {
     /// A long wait: awake while there is a CPU for it, then asleep.
     #[cold]
     fn long(word: &AtomicU32, awaited: Awaited) -> u32 {
-        let waiter = Waiter::new();
+        let waiter = LongWait::new();
         let mut looks = PARK_SPINS;
         while looks < PARK_SPINS_MOST && waiter.has_cpu() {
             if let Some(value) = spin(word, awaited, PARK_SPINS) {

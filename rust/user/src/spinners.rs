@@ -40,9 +40,9 @@ fn cpus() -> u32 {
 }
 
 /// A thread that waits long, until it is dropped.
-pub(crate) struct Waiter(());
+pub(crate) struct LongWait(());
 
-impl Waiter {
+impl LongWait {
     /// Counts it.
     pub(crate) fn new() -> Self {
         // Counts threads, and orders nothing.
@@ -56,7 +56,7 @@ impl Waiter {
     }
 }
 
-impl Drop for Waiter {
+impl Drop for LongWait {
     fn drop(&mut self) {
         WAITERS.fetch_sub(1, Relaxed);
     }
