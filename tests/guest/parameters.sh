@@ -131,6 +131,19 @@ logged() {
 		since | grep -q 'handover: --- Start of test: kernel=' || { since; return 1; }
 }
 
+# The log's buffer has about 4096 lines. (What is said at level 7 does not come to the console.)
+say_lines() { awk -v lines="$1" 'BEGIN { for (i = 1; i <= lines; i++) { print "<7>line " i >"/dev/kmsg"; fflush("/dev/kmsg") } }'; }
+log_is_full() {
+	echo on >/proc/sys/kernel/printk_devkmsg || return 1
+	say_lines 9000
+	[ "$(dmesg | wc -l)" -lt 9000 ] || { echo "the buffer has $(dmesg | wc -l) lines"; return 1; }
+	mark
+	say_lines 3
+	[ "$(since | sed 's/.*\] //' | paste -sd,)" = "line 1,line 2,line 3" ] || { since | tail -n 5; return 1; }
+	say_lines 9000
+	[ "$(since | tail -n 1 | sed 's/.*\] //')" = "line 9000" ] || { since | tail -n 5; return 1; }
+}
+
 # Odd values, read back wherever results are: as a line that status, summary and, at start and end, the log have; as
 # columns of every row. While it runs as afterwards, and the next experiment has its own.
 workload() {
@@ -275,6 +288,7 @@ verdict "summary and locks" summary
 verdict "files are root's" root_only
 verdict "the facts are the machine's" facts
 verdict "the facts: nobody traces" is tracers none
+verdict "a log that is full has what was said since a mark" log_is_full
 verdict "every result says its workload" workload
 verdict "a sweep over writers" sweep
 verdict "state: failed, by a check" fails_checks

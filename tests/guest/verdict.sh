@@ -93,9 +93,13 @@ rows() { tail -n +2 /tmp/results | wc -l; }
 failing() { awk -F, 'NR > 1 && $8 != 0' /tmp/results | wc -l; }
 idle() { awk -F, 'NR > 1 && $6 == 0' /tmp/results | wc -l; }
 
-# mark and since: what the kernel logged since the mark.
-mark() { lines=$(dmesg | wc -l); }
-since() { dmesg | tail -n +$((lines + 1)); }
+# mark and since: what the kernel logged since the mark. The log's buffer forgets its oldest lines, so that no line
+# has a number. All that is left of it came after a mark that it has forgotten.
+mark() { marked=$(dmesg | tail -n 1); }
+since() {
+	# shellcheck disable=SC2016 # awk's
+	dmesg | marked=$marked awk '{ said = $0 == ENVIRON["marked"] ? "" : said $0 "\n" } END { printf "%s", said }'
+}
 
 # fact NAME [FILE] : what the facts line says of it.
 fact() { sed -n "s/^\(facts: \)*\(.* \)*$1=\([^ ]*\).*/\3/p" "${2:-$debug/status}" | head -n 1; }
