@@ -74,7 +74,7 @@ impl<C: Word> Clh<C> {
     #[cold]
     fn wait<W: Nodes<Word = C>>(&self, world: &W, before: u32) {
         let flag = self.flag_of(world, before);
-        flag.wait_acquire(Awaited::is(RELEASED));
+        world.while_contended(self, || flag.wait_acquire(Awaited::is(RELEASED)));
         if before == OWN {
             flag.store_relaxed(0);
         } else {

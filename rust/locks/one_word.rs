@@ -90,11 +90,13 @@ impl<C: Word, const LONG_TERM_THRESHOLD: u32> OneWordTwa<C, LONG_TERM_THRESHOLD>
         if W::MOST_CONTENDERS > PLACES && ahead >= PLACES {
             world.overcrowded();
         }
-        if ahead > LONG_TERM_THRESHOLD {
-            self.wait_long_term(self.slot(world, ticket), ticket);
-        }
-        // Acquire, pairs with the release in `unlock`.
-        self.word.wait_acquire(Awaited::bits(GRANT, ticket));
+        world.while_contended(self, || {
+            if ahead > LONG_TERM_THRESHOLD {
+                self.wait_long_term(self.slot(world, ticket), ticket);
+            }
+            // Acquire, pairs with the release in `unlock`.
+            self.word.wait_acquire(Awaited::bits(GRANT, ticket));
+        });
     }
 
     /// Waits until `ticket` is near, as [`Twa`](super::Twa) does.

@@ -3,7 +3,7 @@
 //! The algorithm of the kernel's qspinlock, for models and simulators.
 
 use super::{
-    node::{lock_without_node, NONE},
+    node::{try_without_node, NONE},
     Awaited, Make, Nodes, RawLock, Word,
 };
 
@@ -78,9 +78,11 @@ impl<C: Word> Qspin<C> {
 
     #[cold]
     fn wait<W: Nodes<Word = C>>(&self, world: &W) {
-        if !self.lock_pending() {
-            self.lock_queued(world);
-        }
+        world.while_contended(self, || {
+            if !self.lock_pending() {
+                self.lock_queued(world);
+            }
+        });
     }
 
     /// Acquires as the one thread that waits without a node, or says that another thread waits.
@@ -108,7 +110,7 @@ impl<C: Word> Qspin<C> {
 
     fn lock_queued<W: Nodes<Word = C>>(&self, world: &W) {
         let Some(me) = world.take() else {
-            lock_without_node(self, &self.word, world);
+            try_without_node(self, &self.word, world);
             return;
         };
         let node = world.node(me);

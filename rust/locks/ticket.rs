@@ -90,10 +90,15 @@ impl<C: Word> Ticket<C> {
         ticket.wrapping_sub(self.grant.load_relaxed())
     }
 
+    #[cold]
+    fn wait<W: World>(&self, world: &W, ticket: u32) {
+        world.while_contended(self, || self.wait_for_grant(ticket));
+    }
+
     /// Short-term waiting: on `grant`.
     ///
     /// Acquire, pairs with the release in [`Ticket::hand_over`].
-    #[cold]
+    #[inline(always)]
     pub(super) fn wait_for_grant(&self, ticket: u32) {
         self.grant.wait_acquire(Awaited::is(ticket));
     }
@@ -163,10 +168,10 @@ impl<W: World, C: Word> RawLock<W> for Ticket<C> {
     const TICKET_BITS: u32 = 32;
 
     #[inline(always)]
-    fn lock(&self, _: &W) -> u32 {
+    fn lock(&self, world: &W) -> u32 {
         let ticket = self.draw();
         if self.distance_acquire(ticket) != 0 {
-            self.wait_for_grant(ticket);
+            self.wait(world, ticket);
         }
         ticket
     }

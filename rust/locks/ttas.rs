@@ -67,17 +67,19 @@ impl<C: Word> Ttas<C> {
 
     #[cold]
     fn wait<W: World>(&self, world: &W) {
-        let mut pauses = 1;
-        loop {
-            for _ in 0..pauses {
-                world.pause();
+        world.while_contended(self, || {
+            let mut pauses = 1;
+            loop {
+                for _ in 0..pauses {
+                    world.pause();
+                }
+                pauses = MOST_PAUSES.min(pauses << 1);
+                self.word.wait_acquire(Awaited::is(FREE));
+                if self.take() {
+                    return;
+                }
             }
-            pauses = MOST_PAUSES.min(pauses << 1);
-            self.word.wait_acquire(Awaited::is(FREE));
-            if self.take() {
-                return;
-            }
-        }
+        });
     }
 }
 

@@ -86,10 +86,12 @@ impl<C: Word, const LONG_TERM_THRESHOLD: u32> Twa<C, LONG_TERM_THRESHOLD> {
     /// first, then on `grant`.
     #[cold]
     fn wait<W: World>(&self, world: &W, ticket: u32, distance: u32) {
-        if distance > LONG_TERM_THRESHOLD {
-            self.wait_long_term(self.slot(world, ticket), ticket);
-        }
-        self.ticket.wait_for_grant(ticket);
+        world.while_contended(self, || {
+            if distance > LONG_TERM_THRESHOLD {
+                self.wait_long_term(self.slot(world, ticket), ticket);
+            }
+            self.ticket.wait_for_grant(ticket);
+        });
     }
 
     /// Lines 45 to 53: waits until `ticket` is near.

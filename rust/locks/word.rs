@@ -221,6 +221,16 @@ pub trait World {
     /// A moment's pause of a thread that looks again soon: `cpu_relax()`. It orders nothing.
     fn pause(&self);
 
+    /// Runs `wait`, in which a thread waits for `lock`. A world that tells of contention does so before and
+    /// after.
+    ///
+    /// A `lock` that finds its lock taken calls this once, with all its waiting in `wait`. The thread owns
+    /// the lock when `wait` returns. No other operation calls this. Nothing is ordered by it.
+    #[inline(always)]
+    fn while_contended<L, T>(&self, _lock: &L, wait: impl FnOnce() -> T) -> T {
+        wait()
+    }
+
     /// Ends the program: more threads want a lock than it has room for.
     fn overcrowded(&self) -> ! {
         /// A panic that cannot unwind aborts. Until the program has ended, threads that come may be admitted.

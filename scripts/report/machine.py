@@ -2,6 +2,7 @@
 """An emulated x86-64 machine (Unicorn) with a module in it, and what the kernel gives its code: an area for each CPU, a
 stack, a lock in an arena, and a writer. It tells each step that the code takes on the words that matter."""
 
+import re
 import struct
 
 import capstone
@@ -131,8 +132,8 @@ class Machine:
             self.fault = f"no end after {MOST} instructions, in {self.where()}"
             uc.emu_stop()
         elif address in self.called:
-            has_lock = "spin_" in self.called[address] and uc.reg_read(x86.UC_X86_REG_RDI) == ARENA
-            self.step = f"call {self.called[address]}" + "(lock)" * has_lock, address
+            has_lock = re.search("spin_|contention_", self.called[address]) and uc.reg_read(x86.UC_X86_REG_RDI) == ARENA
+            self.step = f"call {self.called[address]}" + "(lock)" * bool(has_lock), address
         elif instruction := self.decode(address):
             name = instruction.mnemonic.split()[-1]
             if name in ("pause", "mfence", "lfence", "sfence"):

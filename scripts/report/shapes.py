@@ -24,10 +24,12 @@ class Scenario:
     looks: tuple = ()                   # the one ticket in whose slot it waits
     notifies: tuple = ()                # the tickets whose slots it increments
     tries: bool = False                 # whether it may try while it waits, where the other CPU wrote
-    calls: tuple = ()                   # what it calls between the first and the last call
+    calls: tuple = ()                   # what it calls between the first and the last call, but for what tells of contention
     writes: tuple = ()                  # what it writes to the lock's words, where not the same as alone
     pools: tuple = (FULL, FULL)         # the free nodes of this CPU and of the other in the end
     pairs: int = 1
+    contended: bool = False             # whether it tells the kernel of contention, around its wait for the lock
+    awaits_successor: bool = False      # whether it waits in its unlock, too
 
 
 def tickets(m, one_word=False, array=True):
@@ -70,7 +72,7 @@ def tickets(m, one_word=False, array=True):
         far = ("slot",) if array and ahead > 1 else ()
         return Scenario(name, words(mine, first), lambda: ticket_and_grant()[1] == (mine + 1) & mask,
                         other if ahead or behind else None, far + (grant_word,) * bool(ahead), looks=(mine & mask,) * len(far),
-                        notifies=tuple(mine + 2 + pair & mask for pair in told), pairs=pairs)
+                        notifies=tuple(mine + 2 + pair & mask for pair in told), pairs=pairs, contended=ahead > 0)
 
     return [scenario("alone", pairs=2), scenario("1 ahead", 1), scenario("2 ahead", 2), scenario("3 ahead", 3),
             *([scenario("2 ahead, a collision", 2, collides=True)] if array else []),
@@ -131,7 +133,8 @@ def queue(m, clh=False):
         words = {ARENA: theirs if other is owner else NONE, m.pool(OTHER): FULL & ~(1 << 3) if other else FULL,
                  m.pool(ME): 0 if no_node else FULL}
         writes = ("cmpxchg lock+0",) * 2 + ("store lock+4",) * (other is follower) if no_node else ()
-        return Scenario(name, words, is_over, other, waits, writes=writes, pools=(words[m.pool(ME)], FULL), pairs=pairs)
+        return Scenario(name, words, is_over, other, waits, writes=writes, pools=(words[m.pool(ME)], FULL), pairs=pairs,
+                        contended=other is owner or no_node, awaits_successor=other is follower and not clh)
 
     return [scenario("alone", pairs=2), scenario("1 ahead", owner, ("other node+4" if clh else "node+4",)),
             scenario("1 behind", follower, () if clh else ("node+0",)), scenario("no node", no_node=True),
@@ -163,8 +166,8 @@ def word(m, slow_path=""):
     alone = scenario("alone", pairs=2)
     if slow_path:
         return [alone, scenario("1 ahead", in_slow_path, calls=(slow_path,))]
-    return [alone, scenario("1 ahead", owner, waits=("lock+0",)),
-            scenario("1 ahead, again", snatcher, waits=("lock+0",), tries=True, writes=("cmpxchg lock+0",) * 2 + ("store lock+0",))]
+    return [alone, scenario("1 ahead", owner, waits=("lock+0",), contended=True),
+            scenario("1 ahead, again", snatcher, waits=("lock+0",), contended=True, tries=True, writes=("cmpxchg lock+0",) * 2 + ("store lock+0",))]
 
 
 SHAPES = {

@@ -16,6 +16,9 @@ def lock_writes(steps):
     return [step for step in steps if is_write(step) and " lock+" in step]
 
 
+TELLS = (r"contention_begin\(lock\)", r"contention_end\(lock\)")  # a lock of ours that waits
+
+
 class Trial:
     """`steps` are what the function did, up to one of the steps `last`. In a race the other CPU waits for nothing from the
     step `race` on: it goes on with each step, or all the way at once."""
@@ -84,12 +87,25 @@ class Trial:
         if self.race is None and tuple(polled) != self.scenario.waits:
             yield f"it polls {' and '.join(polled) or 'nothing'}, not {' and '.join(self.scenario.waits) or 'nothing'}"
 
+    def untold(self):
+        """Whoever listens to the kernel's events sees all of a wait, and no more. After it is told of the end, an unlock may wait."""
+        begin, end = ([at for at, step in enumerate(self.steps) if re.fullmatch(f"call {name}", step)] for name in TELLS)
+        pauses = [at for at, step in enumerate(self.steps) if step == "pause"]
+        if self.scenario.contended and any(not begin or at < begin[0] for at in pauses):
+            yield "it waits before it tells of contention"
+        if end and not self.scenario.awaits_successor and any(at > end[0] for at in pauses):
+            yield "it waits after it told of contention's end"
+
     def otherwise(self, first, last, writes):
         """What is wrong with the calls and, unless it is a race, with what is written to the lock's words."""
         calls = [step for step in self.steps if step.startswith("call ")]
-        due = [re.escape(first), *(f"call {name}" for name in self.scenario.calls), re.escape(last)]
-        if not re.fullmatch(", ".join(due), ", ".join(calls)):
+        told = [f"call {name}" for name in TELLS if self.scenario.contended]
+        due = [[re.escape(first), *told, *(f"call {name}" for name in self.scenario.calls), re.escape(last)]]
+        # In a race it may find the lock handed over at its first look.
+        due += [[step for step in due[0] if step not in told]] if self.race is not None else []
+        if not any(re.fullmatch(", ".join(way), ", ".join(calls)) for way in due):
             yield f"it calls otherwise: {', '.join(calls)}"
+        yield from self.untold()
         writes, found = self.scenario.writes or writes, lock_writes(self.steps)
         if self.race is None and found != list(writes):
             yield f"it writes {', '.join(found)} to the lock, not {', '.join(writes)}"

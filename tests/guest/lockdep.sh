@@ -6,9 +6,22 @@
 
 ran() { echo "nwriters_stress=2 duration=1 runs=1 $*" >$debug/control && await done 60; }
 
+# LOCK_STAT has each acquisition of an experiment, and waits with the place in our code that waited. (Two acquisitions are of
+# the probe for the slow path.)
+counted() {
+	echo 0 >/proc/lock_stat || return 1
+	ran torture_type="$1" nwriters_stress=4 || return 1
+	due=$(column total $debug/writers | awk '{ sum += $1 } END { print sum + 2 }')
+	sed -n '/^ *handover_torture/,/^$/p' /proc/lock_stat >/tmp/stat
+	awk -v due="$due" -v place="$1.*laps.*\\[handover\\]" '/^ *handover_torture[^ ]*:/ && $9 == due && $3 > 20 { is = 1 }
+		/^ *handover_torture / && $0 ~ place { at = 1 } END { exit !(is && at) }' /tmp/stat || { echo "due: $due"; head -n 20 /tmp/stat; return 1; }
+}
+
 insmod /handover.ko experiment=none stat_interval=0 || exit 1
 verdict "raw locks nest" ran torture_type=twa nested_locks=1
 verdict "spin_lock nests deeper" ran torture_type=spin_lock nested_locks=2
+verdict "LOCK_STAT counts" counted twa
+verdict "LOCK_STAT counts a queue" counted mcs
 verdict "all locks nest" ran torture_type=all nested_locks=8 nlocks=2 try_lock=1
 tell_file results $debug/results
 tell_file summary $debug/summary

@@ -107,11 +107,43 @@ probed() {
 	return $rc
 }
 
+# hits EVENT : how often writers came to the event of contention, for each lock, the most first: COUNT ADDRESS.
+hits() { sed -n 's/^{ lock_addr: *\([^ ]*\) } hitcount: *\([0-9]*\).*/\2 \1/p' $tracing/events/lock/$1/hist | sort -rn; }
+# contends LOCK WRITERS : an experiment, with what was told of its lock's contention in /tmp/contention_begin and _end.
+contends() {
+	for event in contention_begin contention_end; do
+		echo 'hist:keys=lock_addr.hex if comm ~ "ho_writer*"' >$tracing/events/lock/$event/trigger || return 1
+	done
+	insmod /handover.ko torture_type="$1" nwriters_stress="$2" duration=1 runs=1 verbose=0 || return 1
+	await done 60
+	rc=$?
+	rmmod handover || return 1
+	for event in contention_begin contention_end; do
+		hits $event >/tmp/$event
+		echo '!hist:keys=lock_addr.hex if comm ~ "ho_writer*"' >$tracing/events/lock/$event/trigger || return 1
+	done
+	return $rc
+}
+# Every wait has its begin and its end, of the lock that is waited for.
+tells() {
+	contends "$1" 4 || return 1
+	read -r begun lock </tmp/contention_begin
+	[ "${begun:-0}" -gt 20 ] && grep -qx "$begun $lock" /tmp/contention_end || { head -n 3 /tmp/contention_begin /tmp/contention_end; return 1; }
+}
+# (The kernel has locks of its own.)
+tells_nothing() {
+	contends "$1" 1 || return 1
+	read -r begun _ </tmp/contention_begin || return 0
+	[ "$begun" -lt 5 ] || { head -n 3 /tmp/contention_begin; return 1; }
+}
+
 verdict "the facts: nobody traces" traced none
 verdict "the facts: events are traced" both
 verdict "the facts: an event that was on at the end" later none sched_migrate_task
 verdict "the facts: functions are traced" functions
 verdict "the facts: a kprobe" probed traced calls
 verdict "the facts: an event that came to a kprobe" probed later calls calls,sched_migrate_task
+for lock in $(locks lock | grep -v spin_lock) twa_irq; do verdict "contention: of $lock" tells "$lock"; done
+verdict "contention: there is none" tells_nothing twa
 verdict "a tracer goes off while writers run" beside
 finish

@@ -220,6 +220,7 @@ int handover_traced_calls(void)
 	static void *const calls[] = {
 		handover_preempt_disable, handover_preempt_enable, handover_cond_resched,
 		handover_interrupts_disable, handover_interrupts_enable,
+		handover_contention_begin, handover_contention_end,
 		handover_raw_spin_lock_irq, handover_raw_spin_unlock_irq,
 #ifdef CONFIG_BPF_SYSCALL
 		handover_res_spin_lock, handover_res_spin_unlock,

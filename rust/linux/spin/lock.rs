@@ -233,6 +233,29 @@ impl<R, O> SpinBackend<R, O> {
     }
 }
 
+impl<R: SpinRaw, O> SpinBackend<R, O> {
+    /// Acquires; a kernel with LOCK_STAT counts it as LOCK_CONTENDED() does. It tries first there.
+    #[cfg(CONFIG_LOCK_STAT)]
+    #[inline(always)]
+    fn acquire(state: &SpinState<R>) -> u32 {
+        let map = state.dep_map.get();
+        let token = state.raw.try_lock(&LINUX).unwrap_or_else(|| {
+            // SAFETY: `init` has initialised the map.
+            unsafe { shim::handover_lockdep_contended(map) };
+            state.raw.lock(&LINUX)
+        });
+        // SAFETY: As above.
+        unsafe { shim::handover_lockdep_acquired(map) };
+        token
+    }
+
+    #[cfg(not(CONFIG_LOCK_STAT))]
+    #[inline(always)]
+    fn acquire(state: &SpinState<R>) -> u32 {
+        state.raw.lock(&LINUX)
+    }
+}
+
 impl<R: SpinRaw, O: Off> SpinBackend<R, O> {
     /// Makes a free lock whose first ticket is `first`.
     ///
@@ -290,7 +313,7 @@ unsafe impl<R: SpinRaw, O: Off> Backend for SpinBackend<R, O> {
         // SAFETY: Paired with `leave` in `unlock`.
         unsafe { O::enter() };
         Self::dep_acquire(state, false);
-        state.raw.lock(&LINUX)
+        Self::acquire(state)
     }
 
     #[inline(always)]

@@ -8,6 +8,7 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/smp.h>
+#include <trace/events/lock.h>
 
 #include "shim.h"
 
@@ -42,6 +43,17 @@ HANDOVER_HOT void handover_interrupts_enable(void)
 	preempt_enable();
 }
 
+/* Around a wait, as in queued_spin_lock_slowpath(): who listens sees the lock's address and the waiter's stack. */
+void handover_contention_begin(const void *lock)
+{
+	trace_contention_begin((void *)lock, LCB_F_SPIN);
+}
+
+void handover_contention_end(const void *lock)
+{
+	trace_contention_end((void *)lock, 0);
+}
+
 #if !defined(CONFIG_X86_64) || !defined(CONFIG_SMP)
 const void *handover_per_cpu(const void *variable, unsigned int cpu)
 {
@@ -70,6 +82,19 @@ void handover_lockdep_release(struct lockdep_map *map)
 {
 	spin_release(map, _RET_IP_);
 }
+
+#ifdef CONFIG_LOCK_STAT
+/* The two halves of LOCK_CONTENDED(). */
+void handover_lockdep_contended(struct lockdep_map *map)
+{
+	lock_contended(map, _RET_IP_);
+}
+
+void handover_lockdep_acquired(struct lockdep_map *map)
+{
+	lock_acquired(map, _RET_IP_);
+}
+#endif
 
 void handover_lockdep_assert_held(struct lockdep_map *map)
 {

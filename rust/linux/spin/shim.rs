@@ -20,6 +20,8 @@ extern "C" {
     pub(crate) fn handover_preempt_enable();
     pub(crate) fn handover_interrupts_disable();
     pub(crate) fn handover_interrupts_enable();
+    pub(crate) fn handover_contention_begin(lock: *const core::ffi::c_void);
+    pub(crate) fn handover_contention_end(lock: *const core::ffi::c_void);
     #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
     pub(crate) fn handover_lockdep_init(
         map: *mut lockdep_map,
@@ -30,6 +32,10 @@ extern "C" {
     pub(crate) fn handover_lockdep_acquire(map: *mut lockdep_map, is_try: bool);
     #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
     pub(crate) fn handover_lockdep_release(map: *mut lockdep_map);
+    #[cfg(CONFIG_LOCK_STAT)]
+    pub(crate) fn handover_lockdep_contended(map: *mut lockdep_map);
+    #[cfg(CONFIG_LOCK_STAT)]
+    pub(crate) fn handover_lockdep_acquired(map: *mut lockdep_map);
     #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
     pub(crate) fn handover_lockdep_assert_held(map: *mut lockdep_map);
 }

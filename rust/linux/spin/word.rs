@@ -2,6 +2,7 @@
 
 //! The kernel's [`Word`], and the waiting array.
 
+use super::shim;
 use crate::locks::{self, Twa, WAIT_ARRAY_SLOTS};
 
 pub use self::imp::Word;
@@ -340,6 +341,21 @@ impl locks::World for Linux {
     #[inline(always)]
     fn pause(&self) {
         imp::pause();
+    }
+
+    #[inline(always)]
+    fn while_contended<L, T>(&self, lock: &L, wait: impl FnOnce() -> T) -> T {
+        let lock = core::ptr::from_ref(lock).cast();
+        // SAFETY: The kernel takes it for a name.
+        unsafe { shim::handover_contention_begin(lock) };
+        let result = wait();
+        // SAFETY: As above.
+        unsafe { shim::handover_contention_end(lock) };
+        // perf tells one wait from another by the callers of its begin and its end. So the end is called, as the begin is: a
+        // jump in the place of this function's return would leave this function out.
+        // SAFETY: No instruction.
+        unsafe { core::arch::asm!("", options(nomem, nostack, preserves_flags)) };
+        result
     }
 }
 

@@ -43,6 +43,14 @@ pub(crate) struct Script {
     pub(crate) takes: Cell<u32>,
     /// How often a word was written, or a RMW was tried on it.
     pub(crate) writes: Cell<u32>,
+    /// The address of each lock whose contention the world was told of.
+    pub(crate) contended: RefCell<Vec<usize>>,
+    /// Whether it is now.
+    is_contended: Cell<bool>,
+    /// How often others took a step, or the world paused, while no contention was told of.
+    pub(crate) waits_untold: Cell<u32>,
+    /// How often an end was told of while others had steps to take.
+    pub(crate) early_ends: Cell<u32>,
 }
 
 impl Script {
@@ -63,8 +71,16 @@ impl Script {
 
     /// Has the others take their next step.
     fn step(&self) {
+        self.waits();
         let step = self.steps.borrow_mut().pop_front();
         step.expect("waits, and nobody comes")();
+    }
+
+    /// Somebody waits.
+    fn waits(&self) {
+        if !self.is_contended.get() {
+            self.waits_untold.set(self.waits_untold.get() + 1);
+        }
     }
 
     /// What happened since the last call.
@@ -218,7 +234,21 @@ impl World for Scripted {
     }
 
     fn pause(&self) {
+        self.script.waits();
         self.script.pauses.set(self.script.pauses.get() + 1);
+    }
+
+    fn while_contended<L, T>(&self, lock: &L, wait: impl FnOnce() -> T) -> T {
+        let address = std::ptr::from_ref(lock) as usize;
+        self.script.contended.borrow_mut().push(address);
+        assert!(!self.script.is_contended.replace(true), "told twice");
+        let result = wait();
+        self.script.is_contended.set(false);
+        if !self.script.steps.borrow().is_empty() {
+            let ends = &self.script.early_ends;
+            ends.set(ends.get() + 1);
+        }
+        result
     }
 
     fn overcrowded(&self) -> ! {

@@ -106,6 +106,34 @@ fn as_listed<L: RawLock<Scripted>>(name: &str, lock: &str, about: &str) {
     assert_eq!(of_type, Some(&of_name[..]), "{name}: {lock}");
 }
 
+/// A `lock` that finds an owner tells the world of its contention, once, around all its waiting. With or
+/// without a node. Nothing else does.
+fn told_of_contention<L: RawLock<Scripted> + Make<Word> + 'static>() {
+    for has_node in [true, false] {
+        let script = Script::new();
+        let world: &Scripted = Box::leak(Box::new(Scripted::new(script)));
+        let lock: &L = Box::leak(Box::new(L::make(NEAR_WRAP, |value| {
+            Word::new(value, script)
+        })));
+        let told = || std::mem::take(&mut *script.contended.borrow_mut());
+        let owner = lock.lock(world);
+        lock.unlock(world, owner);
+        let owner = lock.try_lock(world).expect("a free lock");
+        assert_eq!(lock.try_lock(world), None);
+        assert_eq!(told(), [], "it was not contended");
+
+        while !has_node && world.take().is_some() {}
+        script.then(|| ());
+        script.then(move || lock.unlock(world, owner));
+        let owner = lock.lock(world);
+        assert_eq!(told(), [std::ptr::from_ref(lock) as usize]);
+        lock.unlock(world, owner);
+        assert_eq!(told(), []);
+        assert_eq!(script.waits_untold.get(), 0, "a wait that is not told of");
+        assert_eq!(script.early_ends.get(), 0, "others were before it");
+    }
+}
+
 macro_rules! tests {
     ($($name:ident: $lock:ty = $kind:ident, $about:literal;)*) => {
         $(tests!(@$kind $name, $lock, $about);)*
@@ -144,6 +172,11 @@ macro_rules! tests {
             #[test]
             fn tickets_in_order() {
                 super::tickets_in_order::<$lock>();
+            }
+
+            #[test]
+            fn told_of_contention() {
+                super::told_of_contention::<$lock>();
             }
 
             #[test]
