@@ -71,10 +71,10 @@ impl<C: Word> Mcs<C> {
     /// flag was cleared. The wait is an acquire, and pairs with the grant's release in `hand_over`.
     #[cold]
     fn wait<W: Nodes<Word = C>>(&self, world: &W, before: u32, node: u32) {
-        world.while_contended(self, || {
-            self.next_of(world, before).store_release(node);
-            world.node(node).flag.wait_acquire(Awaited::is(GRANTED));
-        });
+        // First: the thread before, when it unlocks, waits for the link.
+        self.next_of(world, before).store_release(node);
+        let flag = &world.node(node).flag;
+        world.while_contended(self, || flag.wait_acquire(Awaited::is(GRANTED)));
     }
 
     /// Where the node behind `node` is found.

@@ -155,14 +155,17 @@ impl<C: Word, const NODES: usize> Pool<C, NODES> {
 }
 
 /// Acquires without a node: when the lock is free, and with no place in the queue. Its `word` is 0
-/// then. The world is told of contention even if the lock is free at once.
+/// then.
 #[cold]
 pub(super) fn lock_without_node<W: World>(
     lock: &impl RawLock<W>,
     word: &W::Word,
     world: &W,
 ) -> u32 {
-    world.while_contended(lock, || try_without_node(lock, word, world))
+    match lock.try_lock(world) {
+        Some(token) => token,
+        None => world.while_contended(lock, || try_without_node(lock, word, world)),
+    }
 }
 
 /// The same for a lock that has told the world.

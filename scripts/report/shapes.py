@@ -134,7 +134,7 @@ def queue(m, clh=False):
                  m.pool(ME): 0 if no_node else FULL}
         writes = ("cmpxchg lock+0",) * 2 + ("store lock+4",) * (other is follower) if no_node else ()
         return Scenario(name, words, is_over, other, waits, writes=writes, pools=(words[m.pool(ME)], FULL), pairs=pairs,
-                        contended=other is owner or no_node, awaits_successor=other is follower and not clh)
+                        contended=other is owner, awaits_successor=other is follower and not clh)
 
     return [scenario("alone", pairs=2), scenario("1 ahead", owner, ("other node+4" if clh else "node+4",)),
             scenario("1 behind", follower, () if clh else ("node+0",)), scenario("no node", no_node=True),

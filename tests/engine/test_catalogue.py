@@ -39,6 +39,9 @@ class Keys(Tree):
     def test_a_key_that_its_world_does_not_know(self):
         self.refused(bug(caught='["spin safety"]', more="shows = 'x'\ntries = 2"), "tries says nothing to spin")
 
+    def test_a_suite_that_says_not_what_is_seen(self):
+        self.refused(bug(caught='["suite/all all: it works"]'), "a suite must say what is seen: shows is missing$")
+
     def test_a_type_that_is_wrong(self):
         self.refused(PLACES + bug(more="tries = true"), "tries is not")
 
@@ -119,8 +122,9 @@ class Doors(Tree):
     def test_by_world(self):
         for world in ("host a", "spin a", "kunit a", "torture a", "lockdep a", "disasm a", "compile a", "python a"):
             self.assertEqual(self.doors([world]), ["test"], world)
-        for world in ("rdma a", "job a", "device a", "tla a", "tsan/x a", "suite/x a"):
+        for world in ("rdma a", "job a", "device a", "tla a", "tsan/x a"):
             self.assertEqual(self.doors([world]), ["test-deep"], world)
+        self.assertEqual(self.doors(["suite/x a"], "shows = 'x'"), ["test-deep"])
 
     def test_deep(self):
         self.assertEqual(self.doors(["host a", "torture a", "job a"], "deep = true"), ["test-deep"] * 3)

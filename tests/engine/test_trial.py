@@ -57,18 +57,20 @@ def scenario(**changed):
     writes = itertools.count()
     return types.SimpleNamespace(**{
         "words": {}, "other": None, "is_over": lambda: next(writes) > 0, "pairs": 1, "looks": (), "notifies": (3,), "pools": (0xffff, 0xffff),
-        "waits": ("lock+4",), "tries": False, "calls": (), "writes": None, **changed})
+        "waits": ("lock+4",), "tries": False, "calls": (), "writes": None, "contended": False, "awaits_successor": False, **changed})
 
 
 GOOD = ["call preempt_disable", "xadd lock+0", "load lock+4", "pause", "load lock+4", "pause", "load lock+4", "store lock+4",
         ("inc slot", 0x1003), "call preempt_enable"]
+BEGIN, END = "call contention_begin(lock)", "call contention_end(lock)"
+TOLD = GOOD[:3] + [BEGIN] + GOOD[3:7] + [END] + GOOD[7:]
 
 
 class Trial(unittest.TestCase):
-    def faults(self, steps, pools=(0xffff, 0xffff), **changed):
+    def faults(self, steps, pools=(0xffff, 0xffff), race=None, **changed):
         with trial_module() as trial:
             steps = [step if isinstance(step, tuple) else (step, 0) for step in steps]
-            one = trial.Trial(Machine(steps, pools), scenario(**changed), 0, 0, ("call preempt_enable",))
+            one = trial.Trial(Machine(steps, pools), scenario(**changed), 0, 0, ("call preempt_enable",), race)
             return [*one.faults(), *one.otherwise("call preempt_disable", "call preempt_enable", ("xadd lock+0", "store lock+4"))]
 
     def with_step(self, at, *steps):
@@ -131,6 +133,28 @@ class Trial(unittest.TestCase):
     def test_other_calls(self):
         self.one("it calls otherwise", self.with_step(3, "call helper"))
         self.assertEqual(self.faults(self.with_step(3, "call helper"), calls=("helper",)), [])
+
+    def test_contention_that_is_told(self):
+        self.assertEqual(self.faults(TOLD, contended=True), [])
+        self.one("it calls otherwise", GOOD, contended=True)
+        self.one("it calls otherwise", TOLD)
+
+    def test_contention_of_another_lock(self):
+        self.one("it calls otherwise", [step.removesuffix("(lock)") if step == BEGIN else step for step in TOLD], contended=True)
+
+    def test_a_wait_before_it_is_told(self):
+        self.one("it waits before it tells", GOOD[:4] + [BEGIN] + GOOD[4:7] + [END] + GOOD[7:], contended=True)
+
+    def test_a_wait_after_the_end(self):
+        early = GOOD[:2] + [BEGIN, GOOD[2], END] + GOOD[3:]
+        self.one("it waits after it told", early, contended=True)
+        self.assertEqual(self.faults(early, contended=True, awaits_successor=True), [])
+
+    def test_a_race_without_contention(self):
+        free = [step for step in GOOD if step != "pause"]
+        self.assertNotIn("it calls otherwise", " ".join(self.faults(free, race=1, contended=True)))
+        self.one("it waits before it tells", GOOD, race=1, contended=True)
+        self.one("it calls otherwise", GOOD[:3] + [BEGIN] + GOOD[3:], race=1, contended=True)
 
     def test_no_end(self):
         self.one("it returns too early, after:", GOOD[:-1])

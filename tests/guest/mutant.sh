@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
-# mutant.sh LOCKS RUNS CHECK... : each check alone on LOCKS, up to RUNS runs of a
-# second. As soon as one finds the bug that was planted: exit 10 if the lock hangs,
+# mutant.sh LOCKS RUNS WORDS CHECK... : each check alone on LOCKS, up to RUNS runs of a
+# second. WORDS are parameters with + between them, or -. As soon as one finds the bug that was planted: exit 10 if the lock hangs,
 # 0 if it does not. Exit 3 if none finds it.
 # shellcheck source=tests/guest/verdict.sh
 . /verdict
-locks=$1 runs=$2
-shift 2
+locks=$1 runs=$2 words=$(echo "${3#-}" | tr + ' ')
+shift 3
 
 # The kernel stops all CPUs once when it changes to this clock, which init waited for; with
 # writers that hang it would wait for them for ever, and so would everybody else.
@@ -28,8 +28,9 @@ caught() {
 
 # found CHECK
 found() {
+	# shellcheck disable=SC2086 # words
 	insmod /handover.ko torture_type="$locks" nwriters_stress=4 checks="$1" duration=1 runs="$runs" \
-		stall_secs=3 verbose=1 || exit 2
+		stall_secs=3 verbose=1 $words || exit 2
 	case $1 in
 	owner) column=9 ;;
 	counter) column=10 ;;

@@ -139,9 +139,9 @@ log_is_full() {
 	[ "$(dmesg | wc -l)" -lt 9000 ] || { echo "the buffer has $(dmesg | wc -l) lines"; return 1; }
 	mark
 	say_lines 3
-	[ "$(since | sed 's/.*\] //' | paste -sd,)" = "line 1,line 2,line 3" ] || { since | tail -n 5; return 1; }
+	[ "$(since | sed 's/.*\] //' | paste -sd,)" = "line 1,line 2,line 3" ] || { echo "after the mark: $(since | tail -n 5)"; return 1; }
 	say_lines 9000
-	[ "$(since | tail -n 1 | sed 's/.*\] //')" = "line 9000" ] || { since | tail -n 5; return 1; }
+	[ "$(since | tail -n 1 | sed 's/.*\] //')" = "line 9000" ] || { echo "after the mark: $(since | tail -n 5)"; return 1; }
 }
 
 # Odd values, read back wherever results are: as a line that status, summary and, at start and end, the log have; as

@@ -208,7 +208,7 @@ unsafe impl Off for PreemptionOff {
 }
 
 /// The backend of a spinlock made of `R`. For its owner `O` is off. Lockdep is told what
-/// `spin_lock()` tells it, without LOCK_STAT's contention events.
+/// `spin_lock()` tells it, with LOCK_STAT's two events.
 pub struct SpinBackend<R, O = PreemptionOff>(PhantomData<(R, O)>);
 
 impl<R, O> SpinBackend<R, O> {

@@ -43,6 +43,7 @@ OPTIONS = {
     "fast": (bool, CARGO),                           # only optimised code shows it
     "x86": (bool, WORLDS),                           # false: no x86 machine shows it
     "starves": (bool, ("torture",)),                 # the watchdog speaks also when every CPU hangs
+    "words": (str, ("torture",)),                    # what else the experiment is asked for
     "kernel": (str, ("disasm", "compile", "job")),   # stock or test
     "cases": (str, ("kunit",)),                      # the glob of the cases that run; the one test, by itself
     "shows": ((str, dict), ("spin", "litmus", "proof", "tla", "kunit", "disasm", "lockdep", "compile", "sample", "job",
@@ -210,6 +211,8 @@ def _bug(part, table, places):
             raise Refused(f"{where}: {key} says nothing to {', '.join(sorted({one.world for one in caught}))}")
         if kind is int and value < 1:
             raise Refused(f"{where}: {key} is below 1")
+    if "shows" not in options and any(one.world == "suite" for one in caught):
+        raise Refused(f"{where}: a suite must say what is seen: shows is missing")
     deep = options.get("deep")
     allowed = dict.fromkeys(word for one in caught if one.world not in DEEP for word in (one.world, str(one)))
     if isinstance(deep, list) and (not deep or not set(deep) <= set(allowed)):

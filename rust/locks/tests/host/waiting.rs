@@ -29,6 +29,10 @@ fn lock_behind_owners<L: Tickets>(others: u32) -> Vec<Event> {
     assert_eq!(lock.is_contended(), others > 1);
     assert_eq!(lock.lock(world), ticket(others));
     assert!(!lock.is_contended());
+    // The world was told, once, around all of it.
+    let told = script.contended.borrow().len();
+    assert_eq!(told, usize::from(others > 0));
+    assert_eq!((script.waits_untold.get(), script.early_ends.get()), (0, 0));
     script.events()
 }
 

@@ -98,14 +98,14 @@ class Module(World):
 
     # --- torture
 
-    def torture_job(self, module, out, cpus, locks, runs, checks, hangs, until="", append=""):
+    def torture_job(self, module, out, cpus, locks, runs, checks, hangs, until="", append="", words=""):
         """The job's exit, or 99 for a splat."""
         self.shell.discard(out)
         (self.top / out).mkdir(parents=True)
         rc = self.shell.run(
             f"{out}.log", "scripts/guest/boot", "--kernel", "test", "--module", module, "--smp", str(cpus), "--limit", "400",
             "--out", out, *(["--until", until] if until else []), *(["--append", append] if append else []),
-            "tests/guest/mutant.sh", locks, str(runs), *checks)
+            "tests/guest/mutant.sh", locks, str(runs), words.replace(" ", "+") or "-", *checks)
         # The console of a hung lock may well look bad: the verdict is the job's.
         if rc == 99 and hangs:
             exits = re.findall(r"^@@ exit (\d+)", read(self.top / out / "stream"), re.MULTILINE)
@@ -122,7 +122,7 @@ class Module(World):
         hangs = bug.option("hangs", False)
         said = f"{locks}: writer [0-9]* has acquired nothing for 3 s"
         # Two CPUs more than writers, so that the watchdog runs when all of them hang.
-        rc = self.torture_job(module, at, 6, locks, 9, [check], hangs)
+        rc = self.torture_job(module, at, 6, locks, 9, [check], hangs, words=bug.option("words", ""))
         console = read(self.top / at / "console.log")
         # Those that hang must be known to: then the module stays, and nothing starts.
         if rc == 0 and hangs:
