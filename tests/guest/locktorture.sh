@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
-# locktorture.sh SECONDS LOCK... : the kernel's own locktorture on each lock for so many seconds, with all that it can do to
+# locktorture.sh LOCK:SECONDS... : the kernel's own locktorture on each lock for so many seconds, with all that it can do to
 # it. A lock is a torture_type: handover_NAME, or one of locktorture's own. The console has a line before and after each.
-seconds=$1
-shift
 # shellcheck source=tests/guest/verdict.sh
 . /verdict
 
@@ -16,6 +14,7 @@ perturbations="stutter=1 shuffle_interval=1 onoff_interval=1 onoff_holdoff=1 lon
 rt_boost_factor=50 call_rcu_chains=2 acq_writer_lim=5000"
 
 tortured() {
+	seconds=$2
 	echo "@@ lock $1" >/dev/kmsg
 	# shellcheck disable=SC2086 # words
 	insmod /locktorture/locktorture.ko torture_type="$1" stat_interval=5 verbose=1 $perturbations || return 1
@@ -25,7 +24,7 @@ tortured() {
 	rmmod locktorture || return 1
 	echo "@@ over $1" >/dev/kmsg
 }
-for lock; do verdict "$lock was tortured" tortured "$lock"; done
+for lock; do verdict "${lock%:*} was tortured" tortured "${lock%:*}" "${lock#*:}"; done
 
 gone() {
 	[ "$(cat /sys/module/handover/refcnt)" -eq 0 ] || { echo "references are left"; return 1; }
