@@ -13,7 +13,7 @@ counted() {
 	ran torture_type="$1" nwriters_stress=4 || return 1
 	due=$(column total $debug/writers | awk '{ sum += $1 } END { print sum + 2 }')
 	sed -n '/^ *handover_torture/,/^$/p' /proc/lock_stat >/tmp/stat
-	awk -v due="$due" -v place="$1.*laps.*\\[handover\\]" '/^ *handover_torture[^ ]*:/ { block = 0; is = $9 == due && $3 > 2 }
+	awk -v due="$due" -v place="$1.*laps.*\\[handover\\]" '/^ *handover_torture[^ ]*:/ { block = 0; is = $9 == due && $3 > 20 }
 		/^ *-+$/ { block++ } is && block == 1 && $0 ~ place { at = 1 } END { exit !at }' /tmp/stat || { echo "due: $due"; head -n 20 /tmp/stat; return 1; }
 }
 

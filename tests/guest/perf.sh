@@ -26,7 +26,7 @@ by_lock() {
 	[ -e /tmp/data ] || recorded twa || return 1
 	# shellcheck disable=SC2046 # words
 	set -- $(most -l)
-	[ "${1:-0}" -gt 2 ] || { echo "nothing is recorded"; cat /tmp/most; return 1; }
+	[ "${1:-0}" -gt 20 ] || { echo "nothing is recorded"; cat /tmp/most; return 1; }
 	echo "$1" >/tmp/waits
 }
 # All of them are of the writers' loop, which is three calls out from the event. perf pairs a wait's begin and its end by it.

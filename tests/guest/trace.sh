@@ -127,9 +127,16 @@ contends() {
 }
 # Every wait has its begin and its end, of the lock that is waited for.
 tells() {
-	contends "$1" 4 || return 1
-	read -r begun lock </tmp/contention_begin
-	[ "${begun:-0}" -gt 2 ] && grep -qx "$begun $lock" /tmp/contention_end || { head -n 3 /tmp/contention_begin /tmp/contention_end; return 1; }
+	all=0
+	for _ in 1 2 3 4 5; do
+		contends "$1" 4 || return 1
+		read -r begun lock </tmp/contention_begin
+		grep -qx "$begun $lock" /tmp/contention_end || { head -n 3 /tmp/contention_begin /tmp/contention_end; return 1; }
+		all=$((all + begun))
+		[ $all -le 20 ] || return 0
+	done
+	echo "$all waits"
+	return 1
 }
 # (The kernel's own locks may be contended, now and then.)
 tells_nothing() {
