@@ -74,7 +74,7 @@
 //! | 24 | `Qspin::swap_tail`, by `swap_acq_rel_part`: cmpxchg of the word | `swap_acq_rel_part`: the next thread's load after its cmpxchg | as row 12 | - |
 //! | 25 | `Ttas::unlock`: store of the word | `take`: cmpxchg of the word | as row 1 | `ttas-unlock-relaxed`, `ttas-take-relaxed` |
 //! | 26 | the same | `Ttas::wait`: load of the word | none: `take` follows | - |
-//! | 27 | `unlock` of rows 10, 15 and 19 | `try_without_node`: load of the word | none: `try_lock` follows | - |
+//! | 27 | `unlock` of rows 10, 15 and 19 | `wait_without_node`: load of the word | none: `try_lock` follows | - |
 //! | 28 | `Pool::put`: RMW of the bits | `Pool::take`: cmpxchg of the bits | the last user's accesses to a node come before the next one's | `pool-take-relaxed`, `pool-put-relaxed` |
 //!
 //! Some orders could be relaxed:

@@ -162,18 +162,20 @@ pub(super) fn lock_without_node<W: World>(
     word: &W::Word,
     world: &W,
 ) -> u32 {
-    match lock.try_lock(world) {
-        Some(token) => token,
-        None => world.while_contended(lock, || try_without_node(lock, word, world)),
-    }
+    lock.try_lock(world)
+        .unwrap_or_else(|| world.while_contended(lock, || wait_without_node(lock, word, world)))
 }
 
-/// The same for a lock that has told the world.
-pub(super) fn try_without_node<W: World>(lock: &impl RawLock<W>, word: &W::Word, world: &W) -> u32 {
+/// The rest of it, once a `try_lock` failed. It is part of a wait of which the world was told.
+pub(super) fn wait_without_node<W: World>(
+    lock: &impl RawLock<W>,
+    word: &W::Word,
+    world: &W,
+) -> u32 {
     loop {
+        word.wait_acquire(Awaited::is(NONE));
         if let Some(token) = lock.try_lock(world) {
             return token;
         }
-        word.wait_acquire(Awaited::is(NONE));
     }
 }

@@ -3,7 +3,7 @@
 //! The algorithm of the kernel's qspinlock, for models and simulators.
 
 use super::{
-    node::{try_without_node, NONE},
+    node::{wait_without_node, NONE},
     Awaited, Make, Nodes, RawLock, Word,
 };
 
@@ -110,7 +110,9 @@ impl<C: Word> Qspin<C> {
 
     fn lock_queued<W: Nodes<Word = C>>(&self, world: &W) {
         let Some(me) = world.take() else {
-            try_without_node(self, &self.word, world);
+            if self.try_lock(world).is_none() {
+                wait_without_node(self, &self.word, world);
+            }
             return;
         };
         let node = world.node(me);

@@ -101,12 +101,20 @@ binds() {
 }
 
 # Their only CPU goes, and they run elsewhere; it comes back, and so do they. (Seed 6 draws CPU 3 twice, and then others.)
+# Up to three runs: a guest beside others has few looks.
 stays_bound() {
-	begun duration=4 bind_writers=3 onoff_interval=1 seed=6 || return 1
-	# shellcheck disable=SC2016 # at each look
-	seen eval 'echo $(cat $online) $(where)' || return 1
-	awk '$1 == "0-2" { gone = 1; next } gone && NF == 3 { looks++; there += $2 == "3" && $3 == "3" }
-		END { exit !(gone && looks >= 4 && there >= 0.7 * looks) }' /tmp/seen || { sort /tmp/seen | uniq -c; return 1; }
+	: >/tmp/looks
+	for _ in 1 2 3; do
+		begun duration=4 bind_writers=3 onoff_interval=1 seed=6 || return 1
+		# shellcheck disable=SC2016 # at each look
+		seen eval 'echo $(cat $online) $(where)' 2>/dev/null || return 1
+		awk '$1 == "0-2" { gone = 1; next } gone && NF == 3' /tmp/seen >>/tmp/looks
+		[ "$(wc -l </tmp/looks)" -ge 4 ] || continue
+		awk '$2 == "3" && $3 == "3" { there++ } END { exit !(there >= 0.7 * NR) }' /tmp/looks && return
+		break
+	done
+	sort /tmp/looks | uniq -c
+	return 1
 }
 # It is gone when the second run begins.
 refused() {

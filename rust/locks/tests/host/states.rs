@@ -134,6 +134,33 @@ fn told_of_contention<L: RawLock<Scripted> + Make<Word> + 'static>() {
     }
 }
 
+/// A thread without a node that is overtaken when the lock is free waits again.
+fn waits_again_without_a_node<L: RawLock<Scripted> + Make<Word> + 'static>() {
+    let script = Script::new();
+    let world: &Scripted = Box::leak(Box::new(Scripted::new(script)));
+    let lock: &L = Box::leak(Box::new(L::make(0, |value| Word::new(value, script))));
+    let owner = lock.try_lock(world).expect("a free lock");
+    while world.take().is_some() {}
+    let taken: &std::cell::Cell<_> = Box::leak(Box::new(std::cell::Cell::new(None)));
+    script.then(move || lock.unlock(world, owner));
+    // The owner's own, the one that is overtaken, and the overtaker's.
+    script.before_cmpxchg(|| ());
+    script.before_cmpxchg(move || taken.set(lock.try_lock(world)));
+    script.before_cmpxchg(|| ());
+    script.then(move || lock.unlock(world, taken.get().expect("nobody was overtaken")));
+    let token = lock.lock(world);
+    assert_eq!(script.early_ends.get(), 0, "another thread owned it");
+    assert!(lock.is_locked());
+    lock.unlock(world, token);
+    assert!(!lock.is_locked());
+}
+
+#[test]
+fn mcs_and_clh_wait_again_without_a_node() {
+    waits_again_without_a_node::<Mcs<Word>>();
+    waits_again_without_a_node::<Clh<Word>>();
+}
+
 macro_rules! tests {
     ($($name:ident: $lock:ty = $kind:ident, $about:literal;)*) => {
         $(tests!(@$kind $name, $lock, $about);)*
