@@ -17,6 +17,7 @@
 //! | `plan.rs` | an experiment's parameters, read, checked and settled |
 //! | `outcome.rs` | what a run came to, as a line and as a row |
 //! | `table.rs` | the table of an experiment |
+//! | `latency.rs` | how long waits and hand-overs took, as rows and as a table |
 //! | `prng.rs` | the writers' generator, and a run's first ticket |
 //! | `watch.rs` | which writers have stalled, and how long one is waited for |
 //! | `verdict.rs` | how an experiment ended |
@@ -35,6 +36,7 @@
 //! ```
 
 pub mod key;
+pub mod latency;
 pub mod lock;
 pub mod order;
 pub mod outcome;

@@ -82,6 +82,8 @@ pub struct Perturbations {
     pub try_lock: u32,
     /// Microseconds after which an interrupt of a writer's CPU has a section of its own.
     pub irq_interval: u32,
+    /// 1: the time of each wait and of each hand-over is taken.
+    pub latency: u32,
 }
 
 impl Perturbations {
@@ -101,6 +103,7 @@ impl Perturbations {
         nlocks: 1,
         try_lock: 0,
         irq_interval: 0,
+        latency: 0,
     };
 
     /// Whether there is more than one lock, or anything is done to the writers. They run another loop then, and what
@@ -177,6 +180,7 @@ impl Display for Asked {
         words.number("nlocks", it.nlocks.into(), 1)?;
         words.number("try_lock", it.try_lock.into(), 0)?;
         words.number("irq_interval", it.irq_interval.into(), 0)?;
+        words.number("latency", it.latency.into(), 0)?;
         words.end()
     }
 }

@@ -239,6 +239,7 @@ impl<L: Listed> Plan<L> {
                 (interval == 0 || interval >= 100).then_some(())
             },
         ),
+        Key::number("latency", 0..=1, |plan| &mut plan.perturbations.latency),
         Key::text(
             "experiment",
             "torture, uncontended or none",

@@ -25,7 +25,7 @@ kept() {
 	echo clear >$leak || return 1
 	insmod /handover.ko torture_type=all nwriters_stress=1,4 duration=1 runs=1 || return 1
 	await done 600 || return 1
-	echo "torture_type=twa nwriters_stress=4 duration=60" >$debug/control || return 1
+	echo "torture_type=twa nwriters_stress=4 duration=60 latency=1 nlocks=2 nested_locks=2" >$debug/control || return 1
 	echo stop >$debug/control || return 1
 	await stopped 200 || return 1
 	echo "experiment=uncontended runs=2" >$debug/control || return 1

@@ -185,8 +185,7 @@ sweep() {
 
 bare() {
 	insmod /handover.ko || return 1
-	# Under PREEMPT_RT there is no spin_lock.
-	types=$(locks usual | paste -sd, | sed 's/,spin_lock,/,(spin_lock,)?/')
+	types=$(locks usual | paste -sd,)
 	grep -qE "^workload: experiment=torture torture_type=$types"' nwriters_stress=1,2,4 cs_steps=20 ncs_steps=400 checks=owner,counter,order,progress duration=30 runs=7 stall_secs=10 seed=[1-9][0-9]* nice=19$' \
 		$debug/status || { cat $debug/status; return 1; }
 	rmmod handover
@@ -258,12 +257,14 @@ late_stop() {
 
 # Lone pairs of what was asked for, and of that alone.
 uncontended() {
-	echo "experiment=uncontended torture_type=ticket,spin_lock runs=2" >$debug/control || return 1
+	other=spin_lock shape=bound
+	! is_rt || { other=raw_spin_lock && shape=called; }
+	echo "experiment=uncontended torture_type=ticket,$other runs=2" >$debug/control || return 1
 	await done 60 || return 1
 	rows=$(tail -n +2 $debug/uncontended | cut -d, -f1-4 | sort | paste -sd' ')
-	[ "$rows" = "spin_lock,bound,far,1 spin_lock,bound,far,2 spin_lock,bound,near,1 spin_lock,bound,near,2 \
+	[ "$rows" = "$other,$shape,far,1 $other,$shape,far,2 $other,$shape,near,1 $other,$shape,near,2 \
 ticket,inlined,far,1 ticket,inlined,far,2 ticket,inlined,near,1 ticket,inlined,near,2" ] || { cat $debug/uncontended; return 1; }
-	pairs=$(sed -n 's/^workload: experiment=uncontended torture_type=ticket,spin_lock runs=2 pairs=//p' $debug/summary)
+	pairs=$(sed -n "s/^workload: experiment=uncontended torture_type=ticket,$other runs=2 pairs=//p" $debug/summary)
 	[ "$(column pairs $debug/uncontended | sort -u)" = "$pairs" ] || { cat $debug/summary; return 1; }
 	[ "$(grep -c '^ticket,inlined,[a-z]*,[12],' $debug/summary)" -eq 4 ] || { cat $debug/summary; return 1; }
 	said "Invalid argument" "experiment=uncontended torture_type=twa,busted"
@@ -275,7 +276,7 @@ for bad in torture_type=hemlock torture_type=twa,twa torture_type= nwriters_stre
 	stat_interval=3601 verbose=2 seed=-1 seed=18446744073709551616 checks=hope checks= \
 	stall_secs=0 stall_secs=601 long_hold=501 stutter=61 shuffle_interval=3601 onoff_interval=-1 onoff_holdoff=x \
 	bind_writers=2-1 bind_writers=1,2 bind_writers=4-9 nested_locks=9 rt_boost=1 rt_boost_factor=0 writer_fifo=2 \
-	acq_writer_lim=1000001 nlocks=0 nlocks=65 try_lock=2 irq_interval=99 irq_interval=100 experiment=yes; do
+	acq_writer_lim=1000001 nlocks=0 nlocks=65 try_lock=2 irq_interval=99 irq_interval=100 latency=2 experiment=yes; do
 	verdict "refused: $bad" refused "${bad%%=*}" "${bad#*=}"
 done
 

@@ -308,7 +308,7 @@ interrupts() {
 # Every result has the words: odd ones of all, as they stand.
 worded() {
 	words="long_hold=3 stutter=2 shuffle_interval=4 onoff_interval=3 onoff_holdoff=1 bind_writers=0-2 nested_locks=5 rt_boost=2 \
-rt_boost_factor=77 writer_fifo=1 acq_writer_lim=99999 nlocks=3 try_lock=1 irq_interval=7777"
+rt_boost_factor=77 writer_fifo=1 acq_writer_lim=99999 nlocks=3 try_lock=1 irq_interval=7777 latency=1"
 	mark
 	ran 30 duration=1 "$words" torture_type=twa_irq || return 1
 	for file in status summary; do

@@ -26,8 +26,11 @@ finish() {
 	exit $failed
 }
 
+is_rt() { case $(uname -v) in *PREEMPT_RT*) ;; *) return 1 ;; esac; }
+
 # locks [KIND] : the module's locks, a line each; of a kind (usual, more, control, irq), or with `lock` those that `all` means.
-locks() { awk -v kind="${1:-}" 'kind == "" || $2 == kind || (kind == "lock" && $2 != "control" && $2 != "irq") { print $1 }' /locks; }
+# Under PREEMPT_RT there is no spin_lock.
+locks() { awk -v kind="${1:-}" -v none="$(! is_rt || echo spin_lock)" '$1 == none { next } kind == "" || $2 == kind || (kind == "lock" && $2 != "control" && $2 != "irq") { print $1 }' /locks; }
 
 # tell_file NAME FILE : it comes out (scripts/guest/boot --out); and packed, as NAME.gz.b64, for a
 # serial line is slow.
@@ -153,11 +156,12 @@ facts() {
 }
 
 preempt_model() {
-	if [ -e /sys/kernel/debug/sched/preempt ]; then
+	if is_rt; then
+		echo rt
+	elif [ -e /sys/kernel/debug/sched/preempt ]; then
 		sed 's/.*(\(.*\)).*/\1/' /sys/kernel/debug/sched/preempt
 	else
 		case $(uname -v) in
-		*PREEMPT_RT*) echo rt ;;
 		*PREEMPT_LAZY*) echo lazy ;;
 		*PREEMPT*) echo full ;;
 		*) echo none ;;

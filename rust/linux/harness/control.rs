@@ -10,7 +10,7 @@ use super::{
     report,
     shim::{self, Thread},
     state::{End, Inner, Progress, State},
-    torture::{self, Control},
+    torture::{self, Control, Record},
     uncontended::{self, Bench},
 };
 use crate::{
@@ -57,6 +57,7 @@ impl Harness {
             progress: None,
             outcomes: KVVec::new(),
             shares: KVVec::new(),
+            latencies: KVVec::new(),
             samples: KVVec::new(),
             end: End::None,
         };
@@ -140,6 +141,7 @@ impl Harness {
         inner.end = End::None;
         inner.outcomes.clear();
         inner.shares.clear();
+        inner.latencies.clear();
         inner.samples.clear();
         drop(inner);
         self.wake.notify_all();
@@ -207,13 +209,15 @@ impl Harness {
                         return Ok(verdict);
                     }
                     // Room first: a verdict must not be lost for lack of it.
-                    let mut shares = KVVec::with_capacity(writers as usize, GFP_KERNEL)?;
+                    let mut record = Record::new(plan, writers)?;
                     {
                         let mut inner = self.inner.lock();
                         inner.outcomes.reserve(1, GFP_KERNEL)?;
                         inner.shares.reserve(writers as usize, GFP_KERNEL)?;
+                        let latencies = Record::latencies(plan, writers);
+                        inner.latencies.reserve(latencies, GFP_KERNEL)?;
                     }
-                    let outcome = torture::run(plan, lock, writers, number, control, &mut shares)?;
+                    let outcome = torture::run(plan, lock, writers, number, control, &mut record)?;
                     self.inner.lock().progress = None;
                     let Some(outcome) = outcome else {
                         verdict.stopped = true;
@@ -231,7 +235,10 @@ impl Harness {
                     let away = outcome.perturbed.away;
                     let mut inner = self.inner.lock();
                     inner.outcomes.push(outcome, GFP_KERNEL)?;
-                    inner.shares.extend_from_slice(&shares, GFP_KERNEL)?;
+                    inner.shares.extend_from_slice(&record.shares, GFP_KERNEL)?;
+                    inner
+                        .latencies
+                        .extend_from_slice(&record.latencies, GFP_KERNEL)?;
                     // A lock that hangs outweighs it: the harness must stay shut then.
                     if away != 0 && !verdict.hung {
                         pr_err!("{away} CPUs stay off line: the kernel does not bring them back\n");

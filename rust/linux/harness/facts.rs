@@ -7,11 +7,12 @@ use super::{
     plan::Plan,
     shim::{self, Thread},
     subject::{KernelRawSpin, LockCell, Subject as _},
-    text::put,
+    text::{displayed, put},
+    times,
 };
 use crate::{
     locks::Word as _,
-    measure::plan::Kind,
+    measure::{latency::Clock, plan::Kind},
     spin::{self, Word},
 };
 use kernel::{
@@ -21,6 +22,8 @@ use kernel::{
     prelude::*,
     str::CStr,
 };
+
+displayed!(Clock);
 
 /// The slow path of the kernel's spinlock.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,6 +57,8 @@ pub(crate) struct Facts {
     kunit_meanwhile: u32,
     /// Whether the writers were perturbed.
     is_perturbed: bool,
+    /// The clock of times, where they are taken.
+    pub(crate) clock: Option<Clock>,
 }
 
 impl Facts {
@@ -273,7 +278,11 @@ impl Display for Facts {
             Mitigations,
             self.governor.as_str(),
             self.tracers,
-        )
+        )?;
+        match self.clock {
+            Some(clock) => put!(f, " {clock}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -307,6 +316,11 @@ pub(crate) fn gather(plan: &Plan, stopping: &impl Fn() -> bool) -> Facts {
         kunit_before: kunit_cases(),
         kunit_meanwhile: 0,
         is_perturbed: plan.kind == Kind::Torture && plan.perturbations.is_any(),
+        clock: if plan.kind == Kind::Torture && plan.perturbations.latency != 0 {
+            times::clock()
+        } else {
+            None
+        },
     }
 }
 

@@ -26,10 +26,11 @@ use kernel::{
 type File = (&'static CStr, fn(&Inner, &mut Formatter<'_>) -> fmt::Result);
 
 /// All readable files.
-const FILES: [File; 6] = [
+const FILES: [File; 7] = [
     (c"status", report::status),
     (c"results", report::results),
     (c"writers", report::writers),
+    (c"latency", report::latency),
     (c"summary", report::summary),
     (c"uncontended", |inner, f| {
         uncontended::results(&inner.samples, f)

@@ -13,6 +13,7 @@
 //! | `pairs.rs` | what an uncontended pair is to be read with: shape, layout |
 //! | `subject.rs` | what can be tortured and timed |
 //! | `locktorture.rs` | what locktorture calls of a lock |
+//! | `times.rs` | stamps of the time stamp counter, and a writer's times |
 //! | `writer.rs` | a writer's loop and the checks in it |
 //! | `perturbed.rs` | the loop of a writer that is perturbed; what an interrupt of its CPU does |
 //! | `perturb.rs`, `perturb.c` | what is done to writers from outside; what Rust cannot reach of that |
@@ -44,6 +45,7 @@ mod stall;
 mod state;
 pub(crate) mod subject;
 mod text;
+mod times;
 mod torture;
 mod uncontended;
 pub(crate) mod writer;

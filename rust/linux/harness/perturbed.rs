@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A writer that is perturbed. It is checked as all are, and measures nothing.
+//! A writer that is perturbed, or that takes times. It is checked as all are, and what it acquires is no figure.
 
 use super::{
     shim::{self, Timer},
-    subject::Subject,
-    writer::{bump, outside, phase, section, told, Arena, Course, Perturb, Writer},
+    subject::{Subject, REFUSED},
+    writer::{bump, outside, phase, section, told, Arena, Course, Guarded, Perturb, Writer},
 };
 use crate::{
     locks::Word as _,
-    measure::{perturb::MAX_NESTED, prng::Prng},
+    measure::{
+        perturb::{Perturbations, MAX_NESTED},
+        prng::Prng,
+    },
     spin,
 };
 use kernel::ffi::c_void;
@@ -41,9 +44,18 @@ unsafe extern "C" fn tick<S: Subject>(arg: *mut c_void) {
         &mut prng,
         |prng| prng.steps(course.cs_steps),
     );
+    release(&arena.perturb.plan, &arena.guarded);
     // SAFETY: Locked above.
     unsafe { S::unlock(lock, ticket) };
     bump(&me.total);
+}
+
+/// Leaves a stamp for the next owner, where times are taken. The caller releases the lock next.
+#[inline(always)]
+fn release(plan: &Perturbations, guarded: &Guarded) {
+    if plan.latency != 0 {
+        guarded.released.write(shim::stamp());
+    }
 }
 
 /// Has this CPU's timer take the lock from its interrupt until the result is dropped.
@@ -89,6 +101,8 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
     let mut rested = shim::jiffies();
     // Until this function returns.
     let _timer = interrupts::<S>(me, plan.irq_interval);
+    let times = me.times();
+    let stamp = || if times.is_some() { shim::stamp() } else { 0 };
     let mut is_fifo = plan.writer_fifo != 0;
     if is_fifo {
         shim::set_fifo(true);
@@ -133,6 +147,7 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
             unsafe { spin::shim::handover_preempt_disable() };
         }
         let from = shim::jiffies();
+        let arrived = stamp();
         let tried = if plan.try_lock != 0 {
             // SAFETY: As below.
             unsafe { S::try_lock(lock) }
@@ -147,6 +162,8 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
             // SAFETY: The arena's locks are of type `S` by `writer`'s contract.
             None => unsafe { S::lock(lock) },
         };
+        let admitted = stamp();
+        let released = guarded.released.read();
         if plan.is_late(from, shim::jiffies()) {
             bump(&me.wait_failures);
         }
@@ -161,6 +178,7 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
                 shim::hold_ms(plan.long_hold);
             }
         });
+        release(plan, guarded);
         // SAFETY: Locked above.
         unsafe { S::unlock(lock, ticket) };
         for (at, (cell, token)) in arena.perturb.nested.iter().zip(&tokens).enumerate().rev() {
@@ -170,6 +188,13 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
             }
         }
 
+        // Outside the section, which others wait for.
+        if let Some(times) = times {
+            if phase == phase::MEASURE && !(S::REFUSES && ticket == REFUSED) {
+                // SAFETY: This is the writer.
+                unsafe { times.note(arrived, released, admitted) };
+            }
+        }
         total = outside(me, phase, total, ncs_steps, &mut prng);
         if is_fifo && from.wrapping_sub(rested) >= FIFO_TICKS {
             // A real-time thread gives way to no other by itself.

@@ -89,6 +89,10 @@ pub(crate) fn settle(mut plan: Plan) -> Result<Plan> {
             return Err(EINVAL);
         }
     }
+    if perturbations.latency != 0 && shim::stamp_khz().is_none() {
+        pr_err!("latency=1: allowed: 0; the kernel does not trust its time stamp counter\n");
+        return Err(EINVAL);
+    }
     if perturbations.onoff_interval != 0 && !cfg!(CONFIG_HOTPLUG_CPU) {
         pr_err!(
             "onoff_interval={}: allowed: 0; this kernel has no CPU hotplug\n",

@@ -10,6 +10,7 @@ use super::{
     uncontended,
 };
 use crate::measure::{
+    latency::{Clock, Times},
     outcome::{Failures, Line, Now, Outcome, Rows, Shares},
     plan::Kind,
     table,
@@ -24,7 +25,8 @@ displayed!(
     Line<'_, Entry>,
     Now<'_, Entry>,
     Rows<'_, Entry>,
-    Shares<'_, Entry>
+    Shares<'_, Entry>,
+    Times<'_, Entry>
 );
 
 /// One line a run, in locktorture's words.
@@ -86,7 +88,25 @@ pub(crate) fn writers(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
     put!(f, "{}", Shares { runs, shares })
 }
 
-/// Calls `line` with each line of the table.
+/// The times of all writers of runs that are over; none where none were taken.
+fn times(inner: &Inner) -> Times<'_, Entry> {
+    let clock = inner.facts.and_then(|facts| facts.clock);
+    Times {
+        runs: &inner.outcomes,
+        latencies: &inner.latencies,
+        clock: clock.unwrap_or(Clock {
+            khz: 1,
+            stamp_ns: 0,
+        }),
+    }
+}
+
+/// `latency`: CSV, the waits and the hand-overs of each run that is over, by writer and of all.
+pub(crate) fn latency(inner: &Inner, f: &mut Formatter<'_>) -> fmt::Result {
+    put!(f, "{}", times(inner))
+}
+
+/// Calls `line` with each line of the table, and of that of the times.
 fn table(inner: &Inner, mut line: impl FnMut(fmt::Arguments<'_>)) {
     // A row has as many runs at most: no number of writers is there twice.
     let mut rates = KVVec::new();
@@ -94,7 +114,8 @@ fn table(inner: &Inner, mut line: impl FnMut(fmt::Arguments<'_>)) {
     if room.is_err() {
         line(fmt!("no memory to sort the runs: rows are left out"));
     }
-    table::table(&inner.plan, &inner.outcomes, &mut rates, line);
+    table::table(&inner.plan, &inner.outcomes, &mut rates, &mut line);
+    times(inner).table(&inner.plan, line);
 }
 
 /// `summary`: the table, and what it must be read with. Of uncontended pairs, the

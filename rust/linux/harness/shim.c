@@ -25,6 +25,9 @@
 #include <linux/string.h>
 #include <linux/timer.h>
 #include <linux/uaccess.h>
+#ifdef CONFIG_X86
+#include <asm/tsc.h>
+#endif
 
 #include "shim.h"
 
@@ -128,6 +131,9 @@ MODULE_PARM_DESC(try_lock, "1: writers try first, and wait if that fails");
 static char *irq_interval;
 module_param(irq_interval, charp, 0444);
 MODULE_PARM_DESC(irq_interval, "Microseconds between sections of an interrupt on a writer's CPU; 0 for none");
+static char *latency;
+module_param(latency, charp, 0444);
+MODULE_PARM_DESC(latency, "1: the times of waits and hand-overs are taken");
 
 static char *experiment;
 module_param(experiment, charp, 0444);
@@ -162,6 +168,7 @@ static const struct {
 	{ "nlocks", &nlocks },
 	{ "try_lock", &try_lock },
 	{ "irq_interval", &irq_interval },
+	{ "latency", &latency },
 	{ "experiment", &experiment },
 };
 
@@ -368,6 +375,26 @@ void handover_sleep_ms(unsigned int ms)
 u64 handover_now_ns(void)
 {
 	return ktime_get_ns();
+}
+
+/* The time stamp counter: the loads before are done, and no store after it is seen before. */
+u64 handover_stamp(void)
+{
+#ifdef CONFIG_X86
+	return rdtsc_ordered();
+#else
+	return 0;
+#endif
+}
+
+/* Its thousands of ticks a second. 0: they are not the same on all CPUs at all times. */
+unsigned int handover_stamp_khz(void)
+{
+#ifdef CONFIG_X86
+	return check_tsc_unstable() ? 0 : tsc_khz;
+#else
+	return 0;
+#endif
 }
 
 u64 handover_random(void)

@@ -36,6 +36,8 @@ void handover_kthread_await_stop(void);
 void handover_cond_resched(void);
 void handover_sleep_ms(unsigned int ms);
 u64 handover_now_ns(void);
+u64 handover_stamp(void);
+unsigned int handover_stamp_khz(void);
 u64 handover_random(void);
 unsigned int handover_online_cpus(void);
 unsigned int handover_isolated_cpus(void);

@@ -68,6 +68,8 @@ extern "C" {
     pub(crate) fn handover_cond_resched();
     pub(crate) fn handover_sleep_ms(ms: c_uint);
     pub(crate) fn handover_now_ns() -> u64;
+    fn handover_stamp() -> u64;
+    fn handover_stamp_khz() -> c_uint;
     pub(crate) fn handover_random() -> u64;
     pub(crate) fn handover_online_cpus() -> c_uint;
     pub(crate) fn handover_isolated_cpus() -> c_uint;
@@ -294,6 +296,20 @@ pub(crate) fn sleep_ms(ms: u32) {
 pub(crate) fn now_ns() -> u64 {
     // SAFETY: No requirements.
     unsafe { handover_now_ns() }
+}
+
+/// The time stamp counter. The loads before are done, and no store after it is seen before.
+#[inline(always)]
+pub(crate) fn stamp() -> u64 {
+    // SAFETY: No requirements.
+    unsafe { handover_stamp() }
+}
+
+/// Its thousands of ticks a second. None if they are not the same on all CPUs at all times.
+pub(crate) fn stamp_khz() -> Option<u32> {
+    // SAFETY: No requirements.
+    let khz = unsafe { handover_stamp_khz() };
+    (khz != 0).then_some(khz)
 }
 
 /// CPUs online now.

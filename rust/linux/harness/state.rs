@@ -5,7 +5,7 @@
 use super::{
     facts::Facts, plan::Plan, registry::Entry, shim::Thread, text::put, uncontended::Sample,
 };
-use crate::measure::{outcome, verdict};
+use crate::measure::{latency::Latency, outcome, verdict};
 use kernel::{
     fmt::{self, Display, Formatter},
     prelude::*,
@@ -56,6 +56,8 @@ pub(crate) struct Inner {
     pub(crate) outcomes: KVVec<outcome::Outcome<Entry>>,
     /// What the writers of those runs did, one run's after the other's.
     pub(crate) shares: KVVec<outcome::Share>,
+    /// The times of those writers, where they were taken.
+    pub(crate) latencies: KVVec<Latency>,
     /// The same for uncontended pairs.
     pub(crate) samples: KVVec<Sample>,
     /// How the experiment that ran last ended.

@@ -9,11 +9,13 @@ use super::{
     shim::{self, Thread},
     stall::Watch,
     subject::LockCell,
+    times::Times,
     writer::{phase, Arena, Course, Guarded, Perturb, Writer},
 };
 use crate::{
     locks::Word as _,
     measure::{
+        latency::Latency,
         outcome::{Outcome, Share},
         perturb::Perturbed,
         prng::first_ticket,
@@ -60,6 +62,8 @@ struct Run<'a> {
     arena: KBox<Arena>,
     /// A record of the interrupts of each writer's CPU, where there are any.
     irqs: KVVec<Writer>,
+    /// The times of each writer, where they are taken.
+    times: KVVec<Times>,
     writers: KVVec<Writer>,
     threads: KVVec<Thread>,
     jobs: Option<Jobs>,
@@ -67,17 +71,58 @@ struct Run<'a> {
     first_ticket: u32,
 }
 
+/// A pointer to the item at `at`, or null where there is none.
+fn at_or_null<T>(items: &[T], at: usize) -> *const T {
+    items.get(at).map_or(core::ptr::null(), core::ptr::from_ref)
+}
+
+/// What each writer of a run did.
+pub(crate) struct Record {
+    pub(crate) shares: KVVec<Share>,
+    /// Their times; empty where none are taken.
+    pub(crate) latencies: KVVec<Latency>,
+}
+
+impl Record {
+    /// Room for so many writers.
+    pub(crate) fn new(plan: &Plan, writers: u32) -> Result<Self> {
+        Ok(Self {
+            shares: KVVec::with_capacity(writers as usize, GFP_KERNEL)?,
+            latencies: KVVec::with_capacity(Self::latencies(plan, writers), GFP_KERNEL)?,
+        })
+    }
+
+    /// How many writers have their times taken.
+    pub(crate) fn latencies(plan: &Plan, writers: u32) -> usize {
+        if plan.perturbations.latency != 0 {
+            writers as usize
+        } else {
+            0
+        }
+    }
+
+    /// Keeps what a writer did. A writer that hangs has no times.
+    fn keep(&mut self, writer: &Writer) -> Result {
+        self.shares.push(writer.share(), GFP_KERNEL)?;
+        if writer.takes_times() {
+            let latency = writer.latency().unwrap_or(&Latency::EMPTY);
+            self.latencies.push(*latency, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+}
+
 /// Runs `lock` with `writers` writers. None if it was stopped before all writers
 /// ran, and nothing failed. Fails with the kernel's error if a writer cannot be
 /// made. Fails with EINVAL if one is refused its CPUs or its timer. Fails with ETIMEDOUT if not all
-/// writers began and none stalled. Nothing is left then. What each writer did goes to `shares`, which has room for it.
+/// writers began and none stalled. Nothing is left then. What each writer did goes to `record`, which has room for it.
 pub(crate) fn run(
     plan: &Plan,
     lock: &'static Entry,
     writers: u32,
     number: u32,
     control: &impl Control,
-    shares: &mut KVVec<Share>,
+    record: &mut Record,
 ) -> Result<Option<Outcome<Entry>>> {
     let mut run = Run::gather(plan, lock, writers, number)?;
     // SAFETY: Writers and threads stay until `run.end`; the watch is stopped before.
@@ -138,8 +183,8 @@ pub(crate) fn run(
     let kept = run
         .writers
         .iter()
-        .try_for_each(|writer| shares.push(writer.share(), GFP_KERNEL));
-    let outcome = run.judge(ns, steal_ns, hung, watch.stalled(), shares);
+        .try_for_each(|writer| record.keep(writer));
+    let outcome = run.judge(ns, steal_ns, hung, watch.stalled(), &record.shares);
     run.end(hung != 0);
     if pinned && hung == 0 {
         control.unpin_module();
@@ -194,6 +239,7 @@ impl<'a> Run<'a> {
             lock,
             arena,
             irqs: KVVec::new(),
+            times: KVVec::new(),
             writers: KVVec::with_capacity(count, GFP_KERNEL)?,
             threads: KVVec::with_capacity(count, GFP_KERNEL)?,
             jobs: None,
@@ -208,21 +254,28 @@ impl<'a> Run<'a> {
         if plan.perturbations.irq_interval != 0 {
             run.irqs.reserve(count, GFP_KERNEL)?;
             for id in writers + 1..=2 * writers {
-                let irq = Writer::new(&raw const *run.arena, id, core::ptr::null());
+                let none = core::ptr::null();
+                let irq = Writer::new(&raw const *run.arena, id, none, core::ptr::null());
                 run.irqs.push(irq, GFP_KERNEL)?;
             }
         }
+        if plan.perturbations.latency != 0 {
+            run.times.reserve(count, GFP_KERNEL)?;
+            for _ in 0..count {
+                run.times.push(Times::new(), GFP_KERNEL)?;
+            }
+        }
         for (id, at) in (1..=writers).zip(0..) {
-            let irq = run
-                .irqs
-                .get(at)
-                .map_or(core::ptr::null(), core::ptr::from_ref);
-            run.writers
-                .push(Writer::new(&raw const *run.arena, id, irq), GFP_KERNEL)?;
+            let irq = at_or_null(&run.irqs, at);
+            let times = at_or_null(&run.times, at);
+            run.writers.push(
+                Writer::new(&raw const *run.arena, id, irq, times),
+                GFP_KERNEL,
+            )?;
         }
         for writer in run.writers.iter() {
             // SAFETY: `lock.init` made the locks that `main` expects. The
-            // writers, their interrupts' records and the arena stay where they are until the thread has
+            // writers, their interrupts' records, their times and the arena stay where they are until the thread has
             // stopped or `end` has leaked them. `main` ends with `await_stop`.
             let thread = unsafe {
                 Thread::create(

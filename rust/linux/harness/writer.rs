@@ -5,10 +5,12 @@
 use super::{
     shim,
     subject::{LockCell, Subject, REFUSED},
+    times::Times,
 };
 use crate::{
     locks::Word as _,
     measure::{
+        latency::Latency,
         outcome::Share,
         perturb::{Perturbations, Perturbed},
         prng::Prng,
@@ -80,6 +82,8 @@ pub(crate) struct Guarded {
     next: Once<u32>,
     /// Sections completed.
     pub(crate) counter: Once<u64>,
+    /// The last owner's stamp, where stamps are taken; else 0.
+    pub(super) released: Once<u64>,
 }
 
 impl Guarded {
@@ -89,6 +93,7 @@ impl Guarded {
             owner: Once::new(0),
             next: Once::new(first),
             counter: Once::new(0),
+            released: Once::new(0),
         }
     }
 }
@@ -204,6 +209,8 @@ pub(crate) struct Writer {
     pub(crate) arena: *const Arena,
     /// The record of its CPU's interrupts, written by them alone; or null.
     pub(super) irq: *const Writer,
+    /// Its times, or null where none are taken.
+    times: *const Times,
     /// Its number, from 1 on. 0 is no writer.
     pub(crate) id: u32,
     /// Set once it runs this code, and once it stands awake on a CPU.
@@ -234,16 +241,22 @@ pub(crate) struct Writer {
     sink: Once<u64>,
 }
 
-// SAFETY: `arena` and `irq` outlive the writer by the contract of `writer`.
+// SAFETY: `arena`, `irq` and `times` outlive the writer by the contract of `writer`.
 unsafe impl Send for Writer {}
 // SAFETY: Every field is read-only or a cell that may be shared.
 unsafe impl Sync for Writer {}
 
 impl Writer {
-    pub(crate) fn new(arena: *const Arena, id: u32, irq: *const Writer) -> Self {
+    pub(crate) fn new(
+        arena: *const Arena,
+        id: u32,
+        irq: *const Writer,
+        times: *const Times,
+    ) -> Self {
         Self {
             arena,
             irq,
+            times,
             id,
             here: Once::new(false),
             mustered: Once::new(false),
@@ -267,6 +280,27 @@ impl Writer {
     fn irq(&self) -> Option<&Writer> {
         // SAFETY: It outlives the writer.
         unsafe { self.irq.as_ref() }
+    }
+
+    /// Its times, where they are taken.
+    pub(super) fn times(&self) -> Option<&Times> {
+        // SAFETY: They outlive the writer.
+        unsafe { self.times.as_ref() }
+    }
+
+    /// Whether it takes its times.
+    pub(crate) fn takes_times(&self) -> bool {
+        !self.times.is_null()
+    }
+
+    /// Its times, if it is done.
+    pub(crate) fn latency(&self) -> Option<&Latency> {
+        // Acquire, pairs with the release in `writer`.
+        if self.done.load_acquire() == 0 {
+            return None;
+        }
+        // SAFETY: It is done.
+        self.times().map(|times| unsafe { times.of_done() })
     }
 
     /// What it did so far; with what its CPU's interrupts found.
@@ -305,7 +339,7 @@ pub(super) fn bump(count: &Once<u64>) {
 /// # Safety
 ///
 /// `arg` must point to a [`Writer`] whose arena holds a lock of the type of `laps`. Both, and the
-/// record of its interrupts, must stay until `done` is set.
+/// record of its interrupts, must stay until `done` is set. So must its times.
 pub(crate) unsafe fn writer(arg: *mut c_void, laps: fn(&Writer, &Arena) -> Prng) -> c_int {
     // SAFETY: By this function's contract.
     let me = unsafe { &*arg.cast::<Writer>() };

@@ -3,6 +3,7 @@
 //! Plans, runs and tables of locks that are none. Each text is made once more, from what
 //! was asked for and from what was counted.
 
+mod latency;
 mod locks;
 mod outcome;
 mod perturb;

@@ -39,6 +39,7 @@ pub(crate) fn perturbations() -> impl Strategy<Value = Perturbations> {
             often(1, 64),
             often(0, 1),
             prop_oneof![Just(0u32), often(100, 1_000_000)],
+            often(0, 1),
         ),
     )
         .prop_map(|(a, b, c)| Perturbations {
@@ -56,6 +57,7 @@ pub(crate) fn perturbations() -> impl Strategy<Value = Perturbations> {
             nlocks: c.2,
             try_lock: c.3,
             irq_interval: c.4,
+            latency: c.5,
         })
 }
 
@@ -103,6 +105,7 @@ pub(crate) fn settings(it: &Perturbations) -> Vec<(&'static str, String)> {
         ("nlocks", it.nlocks.to_string()),
         ("try_lock", it.try_lock.to_string()),
         ("irq_interval", it.irq_interval.to_string()),
+        ("latency", it.latency.to_string()),
     ]
 }
 
@@ -262,6 +265,7 @@ fn each_word_alone_is_done_but_two() {
         ("nlocks=2", true),
         ("try_lock=1", true),
         ("irq_interval=100", true),
+        ("latency=1", true),
     ] {
         let plan = Plan::<Lock>::default()
             .with(word)
@@ -269,5 +273,5 @@ fn each_word_alone_is_done_but_two() {
         assert_eq!(plan.unwrap().perturbations.is_any(), does, "{word}");
     }
     // All that there are.
-    assert_eq!(settings(&Perturbations::OFF).len(), 14);
+    assert_eq!(settings(&Perturbations::OFF).len(), 15);
 }

@@ -196,7 +196,7 @@ proptest! {
     fn a_plan_is_what_was_asked_for(
         before in asked(),
         it in asked(),
-        order in Just((0..26).collect::<Vec<usize>>()).prop_shuffle(),
+        order in Just((0..27).collect::<Vec<usize>>()).prop_shuffle(),
         blank in prop_oneof![Just(" "), Just("\n"), Just(" \t ")],
         cpus in prop_oneof![1i32..20, 1i32..3000],
         drawn in any::<u64>(),

@@ -10,7 +10,7 @@ const NAMES: &str =
     "torture_type,nwriters_stress,cs_steps,ncs_steps,duration,runs,stat_interval,verbose,seed,\
                      checks,stall_secs,long_hold,stutter,shuffle_interval,onoff_interval,onoff_holdoff,\
                      bind_writers,nested_locks,rt_boost,rt_boost_factor,writer_fifo,acq_writer_lim,nlocks,\
-                     try_lock,irq_interval,experiment";
+                     try_lock,irq_interval,latency,experiment";
 
 /// Each number's name, bounds, and complaint.
 const NUMBERS: [(&str, i64, i64, &str); 18] = [

@@ -59,7 +59,7 @@ fn lines(plan: &Plan<Lock>, runs: &[Outcome<Lock>], rates: &mut [u64]) -> Vec<St
 }
 
 /// A plan of these locks and numbers of writers.
-fn plan(names: &[&str], writers: &[u32]) -> Plan<Lock> {
+pub(crate) fn plan(names: &[&str], writers: &[u32]) -> Plan<Lock> {
     let writers: Vec<String> = writers.iter().map(u32::to_string).collect();
     let words = format!(
         "torture_type={} nwriters_stress={}",
