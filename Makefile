@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The front door. Each goal is a script of the same name in scripts/, with four exceptions: run-kernel and bench-kernel
-# are run and bench, module is build-module, and distclean is clean --all.
+# The front door. Each goal is a script of the same name in scripts/, with three exceptions: run-kernel and bench-kernel
+# are run and bench, and distclean is clean --all.
 .DEFAULT_GOAL := help
 goals := run-kernel run-alock sim-alock bench-kernel bench-rlock bench-user install module check test mutants mutate test-deep study figures figures-twa clean distclean
 .PHONY: help run bench $(goals)
@@ -26,8 +26,8 @@ bench-user: ## programs under glibc's mutex and under each lock, with parking th
 ## Use it
 install: ## handover.h and libhandover-locks.a for C and C++: PREFIX=/usr/local, DESTDIR=, CARGO=cargo
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" CARGO="$(CARGO)" scripts/install
-module: ## handover.ko against a kernel build tree with Rust, of 7.3: KDIR=...
-	@scripts/build-module "$(KDIR)"
+module: ## handover.ko for Debian's kernel that runs, or KVER=...; or against a build tree of 7.3: KDIR=...
+	@KDIR="$(KDIR)" KVER="$(KVER)" scripts/module
 
 ## Change it
 check: ## formatting, lints, licences; warnings are errors
@@ -38,7 +38,7 @@ mutants: ## plants the bugs of a part, which its checks must find: PART=locks, N
 	@scripts/mutants $(if $(NAME),$(if $(PART),$(PART)/$(NAME),$(NAME)),$(PART))
 mutate: ## changes a part's code in every way cargo-mutants knows, which its tests must find: PART=... (hours)
 	@scripts/mutate "$(PART)"
-test-deep: ## what test has no time for: PART=models, kernel, locktorture, alock, host, user or nptl, each an hour at most; without PART all
+test-deep: ## what test has no time for: PART=models, kernel, flavours, locktorture, alock, host, user or nptl, each an hour at most; without PART all
 	@scripts/test-deep $(PART)
 study: ## counts what TWA does with its waiting array, by threshold and slots; no times (60 s)
 	@scripts/study

@@ -18,7 +18,7 @@ left() {
 reload() {
 	i=0
 	while [ $i -lt "$1" ]; do
-		insmod /handover.ko torture_type=twa,spin_lock nwriters_stress=4 duration=1 runs=1 verbose=0 || return 1
+		insmod /handover.ko torture_type=twa,raw_spin_lock nwriters_stress=4 duration=1 runs=1 verbose=0 || return 1
 		rmmod handover || return 1
 		i=$((i + 1))
 	done
