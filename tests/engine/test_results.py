@@ -62,7 +62,7 @@ class Kernel(Page):
         with unittest.mock.patch.object(sys, "argv", command), contextlib.redirect_stdout(printed):
             runpy.run_path(command[0], run_name="__main__")
         page = (RESULTS / "kernel.md").read_text()
-        for table in re.split(r"^(?=contended)", printed.getvalue(), flags=re.MULTILINE):
+        for table in re.split(r"^(?=contended|latency)", printed.getvalue(), flags=re.MULTILINE):
             self.assertIn(f"```\n{table}```\n", page)
 
     def test_the_calibration(self):
@@ -152,6 +152,49 @@ class Kernel(Page):
             due.append(median(pairs[key]["to_spin_lock"]))
             for number, (one, figure) in enumerate(zip(numbers, due, strict=True)):
                 self.same(one, figure, f"{key}, number {number}")
+
+    def half(self, row):
+        """The time at which the cumulated shares, drawn as lines from edge to edge of buckets, are one half."""
+        words = [tuple(map(int, word.split("="))) for word in row["histogram"].split("+")]
+        everything, below = sum(count for _, count in words), 0
+        for bits, count in words:
+            edges = (2 ** bits // 2 if bits else 0, 2 ** bits)
+            shares = (below / everything, (below + count) / everything)
+            if shares[1] >= 0.5:
+                slope = (edges[1] - edges[0]) / (shares[1] - shares[0])
+                return (edges[0] + slope * (0.5 - shares[0])) / int(row["tsc_khz"]) * 10 ** 6
+            below += count
+
+    def test_the_times(self):
+        runs = {}
+        for row in rows("latency.csv"):
+            self.assertEqual(row["writer"], "all")
+            mine = runs.setdefault((row["lock"], row["what"], row["kernel"], row["writers"]), {})
+            mine[row["boot"], row["run"]] = row
+            # Each row says what its histogram does.
+            counts = [int(count) for word in row["histogram"].split("+") for count in word.split("=")[1:]]
+            bits = [int(word.split("=")[0]) for word in row["histogram"].split("+")]
+            self.assertEqual(sum(counts), int(row["count"]))
+            for percent, said in ((50, row["p50_ns"]), (99, row["p99_ns"])):
+                at = next(at for at in range(len(bits)) if 100 * sum(counts[:at + 1]) >= percent * sum(counts))
+                ns = -(-(2 ** bits[at] - 1) * 10 ** 6 // int(row["tsc_khz"]))
+                self.assertEqual(int(said), min(ns, int(row["longest_ns"])), row)
+        said = self.lines("kernel.md", r"(\w+) +(handover|wait) +(stock|test) +(\d+)" + r" +(\d+)" + r" +(\d+\.\d+)" * 3
+                          + r" +(\d+)" * 2)
+        said = {line.groups()[:4]: line.groups()[4:] for line in said}
+        self.assertEqual(set(said), set(runs))
+        for (lock, *point), numbers in said.items():
+            mine, base = runs[lock, *point], runs["raw_spin_lock", *point]
+            self.assertEqual(set(mine), set(base))
+
+            def of_boots(value):
+                return [median(each) for each in by(mine, lambda run: run[0], value).values()]
+            ratios = of_boots(lambda run: self.half(mine[run]) / self.half(base[run]))
+            due = [median(of_boots(lambda run: self.half(mine[run]))), median(ratios), min(ratios), max(ratios),
+                   median(of_boots(lambda run: int(mine[run]["p99_ns"]))),
+                   max(int(row["longest_ns"]) for row in mine.values())]
+            for number, (one, figure) in enumerate(zip(numbers, due, strict=True)):
+                self.same(one, figure, f"{lock}, {point}, number {number}")
 
     def test_the_targets(self):
         due = []
@@ -459,7 +502,7 @@ class BenchTable(unittest.TestCase):
 
     def test_the_tables_of_the_guests(self):
         with tempfile.TemporaryDirectory() as folder:
-            for kind, name in (("uncontended", "uncontended-raw"), ("writers", "contended")):
+            for kind, name in (("uncontended", "uncontended-raw"), ("writers", "contended"), ("latency", "latency")):
                 for (kernel, boot), of in by(rows(f"{name}.csv"), lambda row: (row["kernel"], row["boot"]), dict).items():
                     at = pathlib.Path(folder, "raw", f"{kernel}-{boot}", kind)
                     at.parent.mkdir(parents=True, exist_ok=True)
@@ -468,12 +511,17 @@ class BenchTable(unittest.TestCase):
                                                extrasaction="ignore", lineterminator="\n")
                         table.writeheader()
                         table.writerows(of)
+                    if kind == "latency":
+                        # A guest's table has a row for each writer, too.
+                        with open(at, "a", newline="") as file:
+                            csv.DictWriter(file, table.fieldnames, lineterminator="\n", extrasaction="ignore").writerow(
+                                {**of[0], "writer": "1"})
             boots = len({row["boot"] for row in rows("contended.csv")})
             command = [str(TOP / "scripts/report/bench-table"), folder, str(boots)]
             with unittest.mock.patch.object(sys, "argv", command), contextlib.redirect_stdout(io.StringIO()) as printed:
                 runpy.run_path(command[0], run_name="__main__")
             self.assertIn("uncontended", printed.getvalue())
-            for name in ("uncontended-raw.csv", "uncontended.csv", "contended.csv"):
+            for name in ("uncontended-raw.csv", "uncontended.csv", "contended.csv", "latency.csv"):
                 self.assertEqual(pathlib.Path(folder, name).read_text(), (RESULTS / "data" / name).read_text(), name)
 
 

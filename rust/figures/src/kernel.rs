@@ -14,9 +14,9 @@ use crate::sheet::{self, Checked};
 use crate::spread::Spread;
 
 /// The lock whose throughput, or time, the others are divided by.
-const BASE: &str = "raw_spin_lock";
+pub(crate) const BASE: &str = "raw_spin_lock";
 /// What titles speak of.
-const OURS: [(&str, &str); 3] = [
+pub(crate) const OURS: [(&str, &str); 3] = [
     ("one_word_twa", "one-word TWA"),
     ("twa", "TWA"),
     ("ticket", "ticket"),
@@ -28,7 +28,8 @@ const PANELS: [(&str, &[&str]); 3] = [
     ("the kernel's own", &["spin_lock", "qspinlock"]),
 ];
 /// What the looks mean, for a reader without colour vision.
-const MARKS: &str = "full: our locks; hollow: the kernel's; crossed: ttas, which keeps no order";
+pub(crate) const MARKS: &str =
+    "full: our locks; hollow: the kernel's; crossed: ttas, which keeps no order";
 /// Where a timed loop lies, the neutral place first; what a table may say.
 const LAYOUTS: [&str; 2] = ["far", "near"];
 /// How a section calls its lock; what a table may say.
@@ -87,7 +88,7 @@ impl Checked for Writers {
     }
 }
 
-fn look_of(lock: &str) -> Look {
+pub(crate) fn look_of(lock: &str) -> Look {
     match lock {
         "twa" => LOCKS[0],
         "ticket" => LOCKS[1],
@@ -377,7 +378,7 @@ pub fn uncontended(path: &Path, file: &str, remarks: &[String]) -> Result<Bars, 
 }
 
 /// Each once, in the order in which they come.
-fn firsts<'t>(all: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+pub(crate) fn firsts<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut firsts = Vec::new();
     for one in all {
         if !firsts.contains(&one) {
@@ -387,7 +388,7 @@ fn firsts<'t>(all: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
     firsts
 }
 
-fn print(what: String, remarks: &[String]) -> Vec<String> {
+pub(crate) fn print(what: String, remarks: &[String]) -> Vec<String> {
     std::iter::once(what)
         .chain(remarks.iter().cloned())
         .collect()

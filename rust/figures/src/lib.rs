@@ -58,6 +58,7 @@ pub mod figure;
 pub mod files;
 pub mod finding;
 pub mod kernel;
+pub mod latency;
 pub mod list;
 pub mod plot;
 pub mod rlock;

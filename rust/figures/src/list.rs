@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::{alock, bars, coherence, files, kernel, plot, rlock, study, user};
+use crate::{alock, bars, coherence, files, kernel, latency, plot, rlock, study, user};
 
 /// What a list says.
 #[derive(Clone, Debug, Deserialize)]
@@ -100,6 +100,7 @@ struct Entry {
 enum Kind {
     Contended,
     Uncontended,
+    Latency,
     RlockCost,
     RlockCancel,
     Alock,
@@ -168,6 +169,7 @@ impl Entry {
             Kind::Uncontended => {
                 return Ok(Ok(bars::draw(&kernel::uncontended(data, file, remarks)?)))
             }
+            Kind::Latency => return Ok(Ok(bars::draw(&latency::latency(data, file, remarks)?))),
             Kind::RlockCost => return Ok(Ok(bars::draw(&rlock::cost(data, file, remarks)?))),
             Kind::RlockCancel => return Ok(Ok(bars::draw(&rlock::cancel(data, file, remarks)?))),
             Kind::Alock => alock::of_rows(data, remarks)?,

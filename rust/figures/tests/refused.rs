@@ -38,6 +38,9 @@ const COST: &str = "method,threads,cpus,cycles,ns\nrlock,1,1,2,1\nlock_add,1,1,4
 const WRITERS: &str = "kernel,boot,lock,writers,run,seconds,acquisitions,failures,hung\n\
     a,1,raw_spin_lock,1,1,1.0,10,0,0\na,1,twa,1,1,1.0,9,0,0\n";
 
+const TIMES: &str = "kernel,boot,lock,writers,run,what,count,p99_ns,longest_ns,tsc_khz,histogram\n\
+    a,1,raw_spin_lock,2,1,handover,9,255,300,1000000,6=4+7=5\na,1,twa,2,1,handover,9,255,300,1000000,6=5+8=4\n";
+
 const PAIR: &str = "kernel,layout,lock,shape,boots,ns,\
     to_raw_spin_lock,to_raw_spin_lock_min,to_raw_spin_lock_max,\
     to_qspinlock,to_qspinlock_min,to_qspinlock_max,\
@@ -50,6 +53,7 @@ fn what_is_good_is_drawn() {
     assert_eq!(said(&entry("rlock-cost"), COST).unwrap().len(), 1);
     assert_eq!(said(&entry("contended"), WRITERS).unwrap().len(), 1);
     assert_eq!(said(&entry("uncontended"), PAIR).unwrap().len(), 1);
+    assert_eq!(said(&entry("latency"), TIMES).unwrap().len(), 1);
 }
 
 #[test]
@@ -150,6 +154,76 @@ fn a_pair_is_refused_by_each_of_its_columns() {
         &PAIR.replace(",near,", ",far,"),
         " line 3: a second row of kernel a, layout far, lock twa; allowed: one",
     );
+}
+
+#[test]
+fn times_are_refused_that_no_run_has() {
+    let times = |from: &str, to: &str, want: &str| {
+        refused("latency", &TIMES.replacen(from, to, 1), want);
+    };
+    let at = |column: &str, value: &str, allowed: &str| {
+        format!(" line 3: column `{column}`: `{value}`; allowed: {allowed}")
+    };
+    let twa = "twa,2,1,handover,9,255,300,1000000,6=5+8=4";
+    let words = "bits=count words joined by +, that are `count` together";
+    for (to, want) in [
+        (
+            "twa,1,1,handover,9,255,300,1000000,6=5+8=4",
+            at("writers", "1", "from 2"),
+        ),
+        (
+            "twa,2,1,hand-over,9,255,300,1000000,6=5+8=4",
+            at("what", "hand-over", "handover, wait"),
+        ),
+        (
+            "twa,2,1,handover,0,255,300,1000000,6=5+8=4",
+            at("count", "0", "from 1"),
+        ),
+        (
+            "twa,2,1,handover,9,301,300,1000000,6=5+8=4",
+            at("p99_ns", "301", "0 to longest_ns"),
+        ),
+        (
+            "twa,2,1,handover,9,255,-,1000000,6=5+8=4",
+            at("longest_ns", "-", "a number"),
+        ),
+        (
+            "twa,2,1,handover,9,255,inf,1000000,6=5+8=4",
+            at("longest_ns", "inf", "a number"),
+        ),
+        (
+            "twa,2,1,handover,9,255,300,0,6=5+8=4",
+            at("tsc_khz", "0", "a number above 0"),
+        ),
+        (
+            "twa,2,1,handover,8,255,300,1000000,6=5+8=4",
+            at("histogram", "6=5+8=4", words),
+        ),
+        (
+            "twa,2,1,handover,9,255,300,1000000,8=5+6=4",
+            at("histogram", "8=5+6=4", words),
+        ),
+        (
+            "twa,2,1,handover,9,255,300,1000000,6=5+64=4",
+            at("histogram", "6=5+64=4", words),
+        ),
+        (
+            "twa,2,1,handover,9,255,300,1000000,6=9+8=0",
+            at("histogram", "6=9+8=0", words),
+        ),
+        (
+            "twa,2,1,handover,9,255,300,1000000,none",
+            at("histogram", "none", words),
+        ),
+        ("twa,2,2,handover,9,255,300,1000000,6=5+8=4", String::new()),
+    ] {
+        if want.is_empty() {
+            let no_base = ": kernel a, boot 1, lock twa, 2 writers, run 2, handover: no row of raw_spin_lock beside it; allowed: one";
+            times(twa, to, no_base);
+        } else {
+            times(twa, to, &want);
+        }
+    }
 }
 
 #[test]
