@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
-# A machine unlike the others: a CPU is isolated, two share a core, there are two nodes, mitigations are off, the time
-# stamp counter is not trusted, and the kernel is preempted otherwise. The facts say so, and nothing of the module ever
-# runs on the isolated CPU. A probe that gets no second CPU ends.
-# boot: --threads 2 --append 'isolcpus=1 nohz_full=1 numa=fake=2 mitigations=off preempt=full tsc=unstable'
+# A machine unlike the others: a CPU is isolated, two share a core, there are two nodes, mitigations are off, and the
+# kernel is preempted otherwise. The facts say so, and nothing of the module ever runs on the isolated CPU. A probe that
+# gets no second CPU ends.
+# boot: --threads 2 --append 'isolcpus=1 nohz_full=1 numa=fake=2 mitigations=off preempt=full'
 only=${1:-}
 # shellcheck source=tests/guest/verdict.sh
 . /verdict
@@ -25,19 +25,6 @@ stay() {
 	await done 60 && is preempt full && echo lazy >/sys/kernel/debug/sched/preempt && is preempt full
 	rc=$?
 	echo full >/sys/kernel/debug/sched/preempt
-	rmmod handover || return 1
-	return $rc
-}
-
-# The kernel does not trust its time stamp counter, so that no times are taken.
-untimed() {
-	insmod /handover.ko experiment=none || return 1
-	mark
-	(echo "torture_type=twa latency=1" >$debug/control) 2>&1 | grep -q 'Invalid argument' &&
-		since | grep -q 'handover: latency=1: allowed: 0; the kernel does not trust its time stamp counter$' &&
-		(echo "torture_type=twa nwriters_stress=1 duration=1 runs=1 latency=0" >$debug/control) && await done 20
-	rc=$?
-	[ $rc -eq 0 ] || since
 	rmmod handover || return 1
 	return $rc
 }
@@ -177,7 +164,6 @@ heard() {
 
 verdict "the facts are the odd machine's" odd
 verdict "the facts stay when the machine changes" stay
-verdict "latency: none without a clock" untimed
 verdict "nothing runs on an isolated CPU" apart often
 verdict "writers run there by word" bound
 verdict "no second CPU: the slow path is unknown" alone
