@@ -132,6 +132,12 @@ in_turn() {
 	return 1
 }
 
+# Writers of one CPU never wait: who holds the lock there is not preempted. No writer is handed what it did not wait for.
+one_cpu() {
+	timed 20 duration=5 nwriters_stress=4 bind_writers=1 cs_steps=0 ncs_steps=0 || return 1
+	so "h_count == 0 && w_count == n && n > 0" || { cat $debug/latency; return 1; }
+}
+
 # Writers that seldom meet are seldom handed the lock.
 seldom() {
 	for _ in 1 2 3 4 5; do
@@ -176,6 +182,7 @@ verdict "latency: of each lock, writer and run" each
 verdict "latency: of a lock that fails" fails
 verdict "latency: a writer alone" alone
 verdict "latency: two in turn" in_turn
+verdict "latency: four of one CPU" one_cpu
 verdict "latency: two that seldom meet" seldom
 verdict "latency: a long hold" long
 verdict "latency: the table" tabled

@@ -103,6 +103,7 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
     let _timer = interrupts::<S>(me, plan.irq_interval);
     let times = me.times();
     let stamp = || if times.is_some() { shim::stamp() } else { 0 };
+    let is_timed = plan.acq_writer_lim != 0 || times.is_some();
     let mut is_fifo = plan.writer_fifo != 0;
     if is_fifo {
         shim::set_fifo(true);
@@ -141,7 +142,7 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
                 bump(&me.nested);
             }
         }
-        if plan.acq_writer_lim != 0 {
+        if is_timed {
             // The wait is for the lock, and not for a CPU.
             // SAFETY: Paired with `preempt_enable` below.
             unsafe { spin::shim::handover_preempt_disable() };
@@ -167,7 +168,7 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
         if plan.is_late(from, shim::jiffies()) {
             bump(&me.wait_failures);
         }
-        if plan.acq_writer_lim != 0 {
+        if is_timed {
             // SAFETY: Paired with `preempt_disable` above.
             unsafe { spin::shim::handover_preempt_enable() };
         }
