@@ -10,7 +10,8 @@
   mutants claims [FILE]                                 writes docs/claims.md; with FILE, says whether that is it
   mutants verdicts before|after LOG...                  fills a column of docs/results/data/verdicts.csv from logs
 A world is one of the words in a catalogue's `caught`, or cargo for those that cargo runs, or module for the kernel's.
-A door is test or test-deep: only what `make test`, or only what `make test-deep`, plants.
+A door is test or test-deep: only what `make test`, or only what `make test-deep`, plants. At test, bugs that cargo's tests
+caught on the same files are not planted again for 30 days.
 One test of cargo's may take MUTANT_LIMIT_S seconds (180), as may compiling it.
 """
 
@@ -96,11 +97,11 @@ def main(arguments, top):
             for catch in bug.caught:
                 print(f"{bug.full}\t{catch}")
         return 0
-    return run(top, catalogues, bugs)
+    return run(top, catalogues, bugs, door == "test")
 
 
-def run(top, catalogues, bugs):
-    engine = Engine(top, catalogues)
+def run(top, catalogues, bugs, takes_over):
+    engine = Engine(top, catalogues, takes_over=takes_over)
 
     def ended(number, _frame):
         engine.shell.stop()

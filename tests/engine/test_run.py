@@ -2,7 +2,11 @@
 """What counts as caught, in each world."""
 
 import os
+import shutil
+import subprocess
+import unittest.mock
 
+import tree
 from mutant import catalogue
 from mutant.engine import Stop
 from tree import PLACES, Tree, bug
@@ -80,8 +84,11 @@ class Cargo(Tree):
         with self.assertRaisesRegex(Stop, "do not compile"):
             self.hunt(bug())
 
+    def digest(self):
+        return subprocess.run(["bash", "-c", ". scripts/lib/env.sh; host_digest"], cwd=self.top, check=True, text=True, capture_output=True).stdout
+
     def test_what_passed_on_these_files_is_not_run_again(self):
-        self.write("build/log/host.passed", "digest\na\n")
+        self.write("build/log/host.passed", f"{self.digest()}a\n")
         self.hunt(bug())
         self.assertEqual((self.top / "build/runs").read_text().split(), ["a"])
 
@@ -93,6 +100,77 @@ class Cargo(Tree):
     def test_lines_come_in_order(self):
         _, lines = self.hunt("".join(bug(f"b{n}", more="tries = 2" if n % 2 else "") for n in range(9)))
         self.assertEqual([line.split()[2] for line in lines[1:]], [f"p/b{n}" for n in range(9)])
+
+
+class Earlier(Tree):
+    """What an earlier run caught is not planted again where all that it stands on is the same."""
+
+    def runs(self, text, again=True):
+        """(good, lines, how often programs ran) of a run."""
+        (self.top / "build/runs").unlink(missing_ok=True)
+        good, lines = self.hunt(text, takes_over=again)
+        runs = self.top / "build/runs"
+        return good, lines, len(runs.read_text().split()) if runs.exists() else 0
+
+    def test_it_is_taken_over(self):
+        _, first, ran = self.runs(bug())
+        good, lines, ran_again = self.runs(bug())
+        self.assertEqual((good, lines[:-1]), (True, first))
+        self.assertEqual(lines[-1], "# mutants (cargo): 1 of 1 were caught by an earlier run on the same files")
+        # The control ran.
+        self.assertEqual((ran, ran_again), (2, 1))
+
+    def test_not_unless_asked(self):
+        self.runs(bug())
+        self.assertEqual(self.runs(bug(), again=False)[2], 2)
+        self.assertEqual(self.runs(bug("other", old="line three"), again=False)[2], 2)
+        self.assertEqual(self.runs(bug("other", old="line three"))[2], 2, "kept by a run that takes nothing over")
+
+    def test_not_what_was_missed(self):
+        missed = bug(new="x")
+        self.assertFalse(self.runs(missed)[0])
+        good, lines, ran = self.runs(missed)
+        self.assertEqual((good, ran), (False, 2))
+        self.assertTrue(lines[-1].startswith("not ok mutant p/b: "))
+
+    def test_not_of_another_bug(self):
+        for other in (bug(old="line three"), bug(new="panics a\nmore"), bug(caught='["host b"]', new="panics b"), bug(more="tries = 2"),
+                      bug("another")):
+            self.runs(bug())
+            self.assertEqual(self.runs(other)[2], 2, other)
+            shutil.rmtree(self.top / "cache")
+
+    def test_not_on_another_base(self):
+        both = bug("base", old="line three", new="x", caught='["host a"]') + bug(more='after = "base"')
+        self.runs(both)
+        _, lines, _ = self.runs(both.replace("'x'", "'y'").replace("'''x'''", "'''y'''"))
+        self.assertFalse([line for line in lines if line.startswith("#")], lines)
+
+    def test_not_on_other_files(self):
+        for name in ("rust/code", "docs/results/table.csv", "docs/README.md", "scripts/build/host-deps", "scripts/in-toolbox",
+                     "scripts/lib/mutant/engine.py", "qemu/packages"):
+            self.runs(bug())
+            self.assertEqual(self.runs(bug())[2], 1, name)
+            self.write(name, (self.top / name).read_text() + "\n# more\n" if (self.top / name).exists() else "more\n")
+            self.assertEqual(self.runs(bug())[2], 2, name)
+        self.write("docs/claims.md", "other claims\n")
+        self.assertEqual(self.runs(bug())[2], 1)
+
+    def test_the_place_of_a_test_counts(self):
+        self.runs(bug())
+        with unittest.mock.patch("tree.PLACES", tree.PLACES.replace('test = "t"', 'lib = true', 1)):
+            self.assertEqual(self.runs(bug())[2], 2)
+
+    def test_it_is_forgotten(self):
+        self.runs(bug())
+        self.assertEqual((self.top / "build/forgotten").read_text().split(), ["30", "found-*"])
+        self.assertEqual([one.name[:11] for one in (self.top / "cache").iterdir()], ["found-bugs-"])
+
+    def test_nothing_without_a_key(self):
+        self.write("scripts/lib/env.sh", "host_digest() { return 1; }\nset -e\n")
+        for _ in range(2):
+            good, lines, ran = self.runs(bug())
+            self.assertEqual((good, len(lines), ran), (True, 2, 2))
 
 
 class Guest(Tree):

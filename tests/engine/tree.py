@@ -25,11 +25,13 @@ FILES = {
     "Kbuild": "",
     "Makefile": "",
     "README.md": "",
+    "LICENSES/MIT.txt": "",
     "qemu/packages": "",
     "docs/claims.md": "",
     "rust/code": "line one\nline two\nline three\nline two again\n",
     "tests/models/spin/model": "code\n",
-    "scripts/lib/env.sh": "host_digest() { echo digest; }\n",
+    # Its cache is beside the clone's build/.
+    "scripts/lib/env.sh": "host_digest() { cat rust/code | cksum | tr -d ' '; }\nforget() { echo \"$@\" >>build/forgotten; }\ncache=$PWD/cache\n",
     "scripts/build/host-deps": 'mkdir -p "$1"\n',
     # The toolbox: /handover is the clone.
     "scripts/in-toolbox": '''
@@ -153,11 +155,11 @@ class Tree(unittest.TestCase):
         with self.assertRaisesRegex(catalogue.Refused, why):
             self.catalogues(text)
 
-    def hunt(self, text, words=()):
+    def hunt(self, text, words=(), takes_over=False):
         """(good, lines) of a run over all bugs."""
         catalogues = self.catalogues(PLACES + text)
         out = io.StringIO()
-        engine = Engine(self.top, catalogues, out=out, err=io.StringIO())
+        engine = Engine(self.top, catalogues, out=out, err=io.StringIO(), takes_over=takes_over)
         good = engine.run([world(engine) for world in ALL], catalogue.find(catalogues, words))
         return good, out.getvalue().splitlines()
 

@@ -20,11 +20,13 @@ class Stop(Exception):
 class Engine:
     """What worlds share: the clone, the catalogues, and the planting."""
 
-    def __init__(self, top, catalogues, out=sys.stdout, err=sys.stderr):
+    def __init__(self, top, catalogues, out=sys.stdout, err=sys.stderr, takes_over=False):
         self.shell = Shell(top)
         self.top = self.shell.top
         self.catalogues = catalogues
         self.out, self.err = out, err
+        # Whether what an earlier run caught on the same files is caught (seen.py).
+        self.takes_over = takes_over
 
     def say(self, text):
         print(f"handover: {text}", file=self.err, flush=True)

@@ -9,6 +9,7 @@ import time
 
 from ..catalogue import CARGO
 from ..engine import Stop, World
+from ..seen import Seen
 from ..shell import read
 
 AT = "build/mutants"
@@ -23,6 +24,7 @@ class Cargo(World):
         super().__init__(engine)
         self.limit = os.environ.get("MUTANT_LIMIT_S", "180")
         self.lanes_begun = set()
+        self.seen = None
 
     def where(self, bug, catch):
         return self.engine.catalogues[bug.part].places[catch.place]
@@ -108,6 +110,8 @@ class Cargo(World):
     def begin(self, bugs):
         """The tests pass on the crates as they are. What the suite host saw pass, on the same files, is not run again."""
         self.shell.discard(AT)
+        if self.engine.takes_over:
+            self.seen = Seen(self.shell, f"{AT}/log/seen", self.engine.catalogues)
         all_tests = {(catch.test, str(catch), bug.part): (bug, catch) for bug in bugs for catch in bug.caught
                      if catch.world in self.names}
         passed = read(self.top / "build/log/host.passed").splitlines()
@@ -127,6 +131,14 @@ class Cargo(World):
         yield self.verdict(True, "control", f"{len(all_tests)} tests pass on the crates as they are")
 
     def hunt(self, lane, bug, catches):
+        lines = self.seen.find(bug, catches) if self.seen else []
+        if not lines:
+            lines = list(self.planted(lane, bug, catches))
+            if self.seen:
+                self.seen.keep(bug, catches, lines)
+        return lines
+
+    def planted(self, lane, bug, catches):
         for toolbox in sorted({self.where(bug, catch).get("toolbox", "") for catch in catches}):
             mine = [(self.where(bug, catch), catch) for catch in catches if self.where(bug, catch).get("toolbox", "") == toolbox]
             tree = self.lane(lane, toolbox)
@@ -158,4 +170,6 @@ class Cargo(World):
     def end(self, bugs):
         for tree in self.lanes_begun:
             self.shell.discard(tree)
-        return []
+        if self.seen and self.seen.taken:
+            yield True, f"# mutants ({self.title}): {self.seen.taken} of {len(bugs)} were caught by an earlier run on the same files"
+
