@@ -7,7 +7,8 @@
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/handover
+# Without a HOME are the scripts that dkms runs; they have no use for the cache.
+cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/handover
 build=$top/build
 
 # Inside the toolbox the clone and the cache stand at fixed places, so that what
@@ -25,6 +26,12 @@ die() {
 
 # digest FILE... : a short key of the files' contents. What moves a file makes nothing anew.
 digest() { (cd "$top" && sha256sum "$@" | cut -d' ' -f1 | sha256sum | cut -c1-12); }
+
+# module_files : what the module is made from, in the folder that one stands in.
+module_files() {
+	find Kbuild rust/Kbuild rust/*.rs rust/locks/*.rs rust/measure/*.rs rust/linux scripts/build-module -type f |
+		LC_ALL=C sort
+}
 
 # listed_locks [FILE] : the module's locks in the order of `all`, each with its kind, out of the lists that it is
 # compiled with, or one of them. for_each_lock in rust/locks/list.rs says what the kinds are.

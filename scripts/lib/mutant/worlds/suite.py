@@ -9,7 +9,7 @@ from ..engine import World
 from ..shell import read
 
 AT = "build/mutants-suite"
-SOURCES = ("Cargo.toml", "Cargo.lock", "Kbuild", "Makefile", "README.md", "docs", "qemu", "rust", "scripts", "tests")
+SOURCES = ("Cargo.toml", "Cargo.lock", "Kbuild", "Makefile", "README.md", "LICENSES", "docs", "qemu", "rust", "scripts", "tests")
 
 
 class Suite(World):
