@@ -30,8 +30,6 @@ seen() {
 	done
 	await '[df]' 20
 }
-# did NAME : how often it was done in the run, by its row.
-did() { column perturbed | tr + '\n' | sed -n "s/^$1=//p" | grep . || echo 0; }
 total() { column total $debug/writers | awk '{ sum += $1 } END { print sum + 0 }'; }
 
 # 0 is SCHED_NORMAL, 1 SCHED_FIFO.

@@ -113,6 +113,9 @@ column() {
 		{ print at ? $at : "no column " name }' "${2:-$debug/results}"
 }
 
+# did WORD : how often that was done to writers, a row a line; 0 if never.
+did() { column perturbed | tr + '\n' | sed -n "s/^$1=//p" | grep . || echo 0; }
+
 # is NAME VALUE : the fact is that value, which was found out otherwise.
 is() {
 	said=$(fact "$1")

@@ -67,7 +67,8 @@ impl Files {
         })
     }
 
-    /// Makes the directory and its files. The module's start must not fail after
+    /// Makes the directory and its files, all or none. Without them the module still does what
+    /// `insmod` asks for, and the log says so. The module's start must not fail after
     /// this: an open file would not keep it then.
     pub(crate) fn show(&self) {
         let mut names = [core::ptr::null(); FILES.len() + 1];
@@ -77,7 +78,11 @@ impl Files {
         // SAFETY: The operations, and the harness that they are given, stay until
         // `drop` has removed the files. The names end with NULL; debugfs copies
         // them.
-        unsafe { shim::handover_files_create((&raw const *self.ops).cast(), names.as_ptr()) };
+        let made =
+            unsafe { shim::handover_files_create((&raw const *self.ops).cast(), names.as_ptr()) };
+        if let Err(error) = kernel::error::to_result(made) {
+            pr_warn!("no files in debugfs: {error:?}; the log alone tells of experiments\n");
+        }
     }
 }
 

@@ -495,18 +495,27 @@ static const struct file_operations control_fops = {
 	.write = control_write,
 };
 
-/* Makes handover/ with control and a file for each of @names, up to a NULL. */
-void handover_files_create(const struct handover_files *ops, const char *const *names)
-{
-	files = ops;
-	files_dir = debugfs_create_dir("handover", NULL);
-	debugfs_create_file("control", 0200, files_dir, NULL, &control_fops);
-	for (unsigned long i = 0; names[i]; i++)
-		debugfs_create_file(names[i], 0400, files_dir, (void *)i, &files_fops);
-}
-
 /* Returns when no thread is in a file any more. */
 void handover_files_remove(void)
 {
 	debugfs_remove(files_dir);
+	files_dir = NULL;
+}
+
+/* Makes handover/ with control and a file for each of @names, up to a NULL; or an errno, and none of them. */
+int handover_files_create(const struct handover_files *ops, const char *const *names)
+{
+	struct dentry *file;
+
+	files = ops;
+	files_dir = debugfs_create_dir("handover", NULL);
+	if (IS_ERR(files_dir))
+		return PTR_ERR(files_dir);
+	file = debugfs_create_file("control", 0200, files_dir, NULL, &control_fops);
+	for (unsigned long i = 0; !IS_ERR(file) && names[i]; i++)
+		file = debugfs_create_file(names[i], 0400, files_dir, (void *)i, &files_fops);
+	if (!IS_ERR(file))
+		return 0;
+	handover_files_remove();
+	return PTR_ERR(file);
 }

@@ -81,7 +81,7 @@ struct handover_files {
 	int (*write)(void *arg, const char *text, size_t len);
 };
 
-void handover_files_create(const struct handover_files *ops, const char *const *names);
+int handover_files_create(const struct handover_files *ops, const char *const *names);
 void handover_files_remove(void);
 
 #endif

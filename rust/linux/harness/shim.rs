@@ -104,7 +104,7 @@ extern "C" {
     pub(crate) fn handover_unpin_module();
     /// `ops` is a [`FileOps`]. It is declared `c_void`, since a `seq_file` has members
     /// without a size on some kernels.
-    pub(crate) fn handover_files_create(ops: *const c_void, names: *const *const c_char);
+    pub(crate) fn handover_files_create(ops: *const c_void, names: *const *const c_char) -> c_int;
     pub(crate) fn handover_files_remove();
 }
 

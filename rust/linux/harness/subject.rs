@@ -359,8 +359,14 @@ unsafe impl Subject for KernelQueued {
 
     #[inline(always)]
     unsafe fn unlock(state: *mut Self::State, _: u32) {
-        // SAFETY: By this function's contract. The low byte is the owner's to clear, with release: on
-        // x86 a plain store, which the compiler moves nothing across.
+        // The low byte is the owner's to clear, with release: on x86 a plain store, which the compiler moves nothing
+        // across. KCSAN sees none of the assembly.
+        #[cfg(CONFIG_KCSAN)]
+        // SAFETY: By this function's contract.
+        unsafe { kernel::sync::atomic::Atomic::<i8>::from_ptr(state.cast()) }
+            .store(0, kernel::sync::atomic::Release);
+        #[cfg(not(CONFIG_KCSAN))]
+        // SAFETY: By this function's contract.
         unsafe {
             core::arch::asm!("mov byte ptr [{word}], 0", word = in(reg) state,
                              options(nostack, preserves_flags));

@@ -29,11 +29,11 @@ import re
 import tomllib
 
 WORLDS = ("loom", "host", "step", "shuttle", "sim", "rdma", "device", "kunit", "torture", "job", "compile",
-          "sample", "disasm", "lockdep", "spin", "litmus", "proof", "tla", "tsan", "suite", "python")
+          "sample", "disasm", "lockdep", "sanitized", "spin", "litmus", "proof", "tla", "tsan", "suite", "python")
 CARGO = ("loom", "host", "step", "shuttle", "sim", "rdma")
 # The doors that plant bugs, the worlds that `make test` has no time for, and those in which it plants every bug.
 DOORS = ("test", "test-deep")
-DEEP = ("rdma", "job", "device", "proof", "tla", "tsan", "suite")
+DEEP = ("rdma", "job", "sanitized", "device", "proof", "tla", "tsan", "suite")
 QUICK = ("litmus",)
 
 # Key: its type, and the worlds that know it.
@@ -47,7 +47,7 @@ OPTIONS = {
     "kernel": (str, ("disasm", "compile", "job")),   # stock or test
     "cases": (str, ("kunit",)),                      # the glob of the cases that run; the one test, by itself
     "shows": ((str, dict), ("spin", "litmus", "proof", "tla", "kunit", "disasm", "lockdep", "compile", "sample", "job",
-                          "suite")),                     # what it looks like
+                          "sanitized", "suite")),                   # what it looks like
     "parts": (str, ("suite",)),                      # the suite's arguments
     "silent": (bool, ("lockdep",)),                  # the report of `shows` must not come
     "least": (int, ("lockdep",)),                    # at least so many leaks
@@ -440,7 +440,7 @@ def is_verdict(catch, tree):
     where, _, name = catch.test.partition(" ")
     kernel, _, job = where.partition("/")
     name = name.removeprefix("dies").strip()
-    if catch.world != "job" or not job or not name:
+    if catch.world not in ("job", "sanitized") or not job or not name:
         return True
     file = tree / f"tests/guest/{job}.sh"
     # A verdict's name may have a variable in it.

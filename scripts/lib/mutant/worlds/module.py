@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
-"""kunit, torture, job, compile, disasm, lockdep: the module with a bug in it, built for one of our kernels.
+"""kunit, torture, job, compile, disasm, lockdep, sanitized: the module with a bug in it, built for one of our kernels.
 
     torture LOCKS CHECK    that check alone finds it, the others off (tests/guest/mutant.sh)
     kunit CASE             the case fails; `kunit splat`: the guest's console looks bad, as `shows` says
     job KERNEL/JOB VERDICT a job of tests/guest, asked for that verdict alone, says 'not ok VERDICT', as `shows` says
     job KERNEL/JOB dies [VERDICT]
                            the guest does not come to its job's end, as `shows` says of its console
+    sanitized KERNEL/JOB VERDICT
+                           the same on a kernel that `make test` has no time to build
     compile module         it does not compile for `kernel`, as `shows` says of the log
     disasm LOCK            the path of the lock shows, for `kernel`, what `shows` says
     sample VERDICT         the sample module, built from copies of two folders, is not built or says 'not ok VERDICT', as `shows` says
@@ -245,3 +247,8 @@ class Module(World):
         if not found or int(found[1]) < least:
             return self.verdict(False, bug.full, f"{catch}: not {least} objects; the guest says: {said.strip()} (exit {rc})")
         return self.verdict(True, bug.full, f"caught by {catch}: {found[1]} objects")
+
+
+class Sanitizers(Module):
+    title, names = "sanitizers", ("sanitized",)
+    sanitized = Module.job
