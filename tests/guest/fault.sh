@@ -11,7 +11,13 @@ kinds="/sys/kernel/debug/failslab /sys/kernel/debug/fail_page_alloc"
 for kind in $kinds; do
 	echo N >$kind/ignore-gfp-wait && echo 0 >$kind/verbose || exit 1
 done
-echo 0 >/sys/kernel/debug/fail_page_alloc/min-order || exit 1
+# Which allocation is the Nth must not be chance: those of whole pages, as the allocators make for themselves, do not fail,
+# nor do kmemleak's.
+echo 10 >/sys/kernel/debug/fail_page_alloc/min-order || exit 1
+echo Y >/sys/kernel/debug/failslab/cache-filter || exit 1
+for cache in /sys/kernel/slab/*; do
+	case $cache in *kmemleak*) ;; *) echo 1 >$cache/failslab || exit 1 ;; esac
+done
 
 # between FROM TO : only an allocation that is made by code from there to there fails.
 between() { for kind in $kinds; do echo "$1" >$kind/require-start && echo "$2" >$kind/require-end || return 1; done; }

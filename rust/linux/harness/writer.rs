@@ -77,7 +77,7 @@ pub(crate) mod phase {
 /// not order makes a data race of them. Other kernels have no such word.
 struct Plain(#[cfg(CONFIG_KCSAN)] UnsafeCell<u64>);
 
-// SAFETY: `bump` is for the owner of the lock alone. Under a lock that does not exclude it races, for KCSAN to see.
+// SAFETY: By the contract of `bump`.
 unsafe impl Sync for Plain {}
 
 impl Plain {
@@ -88,9 +88,14 @@ impl Plain {
         )
     }
 
+    /// Adds one.
+    ///
+    /// # Safety
+    ///
+    /// The caller must own the lock. Owners of a lock that does not exclude race here, for KCSAN to see.
     #[inline(always)]
-    fn bump(&self) {
-        // SAFETY: The cell is valid, and the caller is in the section.
+    unsafe fn bump(&self) {
+        // SAFETY: The cell is valid. By this function's contract no other thread accesses it.
         #[cfg(CONFIG_KCSAN)]
         unsafe {
             *self.0.get() += 1
@@ -456,7 +461,8 @@ pub(super) fn section<S: Subject>(
     }
     guarded.counter.write(before.wrapping_add(1));
     // The last access: a release that does not order leaves it behind.
-    guarded.plain.bump();
+    // SAFETY: This is the section.
+    unsafe { guarded.plain.bump() };
 }
 
 /// After a section, which began in this phase: it is counted, then comes the work outside. Returns the new total.

@@ -133,6 +133,8 @@ fn each_complaint_says_what_is_allowed() {
         ("irq_interval", "99", irq),
         ("irq_interval", "1000001", irq),
         ("runs", "", "1 to 1000"),
+        ("duration", "-1", "0 (until stopped) to 86400 seconds"),
+        ("stat_interval", "3601", "0 (none) to 3600 seconds"),
         ("verbose", "yes", "0 or 1"),
     ] {
         let word = format!("{name}={value}");
