@@ -3,23 +3,9 @@
 # after experiments that ended, that were stopped and that were removed.
 # shellcheck source=tests/guest/verdict.sh
 . /verdict
-leak=/sys/kernel/debug/kmemleak
 
-# What nobody refers to, and how many there are. An object must be some seconds old
-# and look alike in two scans; four, since what lies on a stack changes.
-#
 # This needs slab_debug on the command line: without it SLUB keeps the address of
 # each object that it hands out in its per-CPU sheaves, which are scanned, too.
-unreferenced() {
-	sleep 6
-	for scan in 1 2 3 4; do
-		echo scan >$leak || return 1
-		sleep 1
-	done
-	found=$(cat $leak) || return 1
-	[ -z "$found" ] || echo "$(echo "$found" | grep -c '^unreferenced') objects: $found"
-}
-
 kept() {
 	grep -q slab_debug=FZP /proc/cmdline || { echo "not with slab_debug=FZP"; return 1; }
 	echo clear >$leak || return 1

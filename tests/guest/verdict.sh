@@ -116,6 +116,19 @@ column() {
 # did WORD : how often that was done to writers, a row a line; 0 if never.
 did() { column perturbed | tr + '\n' | sed -n "s/^$1=//p" | grep . || echo 0; }
 
+# What nobody refers to, and how many there are, for kmemleak. An object must be some seconds old and look alike in two
+# scans; four, since what lies on a stack changes.
+leak=/sys/kernel/debug/kmemleak
+unreferenced() {
+	sleep 6
+	for _ in 1 2 3 4; do
+		echo scan >$leak || return 1
+		sleep 1
+	done
+	found=$(cat $leak) || return 1
+	[ -z "$found" ] || echo "$(echo "$found" | grep -c '^unreferenced') objects: $found"
+}
+
 # is NAME VALUE : the fact is that value, which was found out otherwise.
 is() {
 	said=$(fact "$1")
