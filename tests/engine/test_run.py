@@ -156,6 +156,14 @@ class Earlier(Tree):
         self.write("docs/claims.md", "other claims\n")
         self.assertEqual(self.runs(bug())[2], 1)
 
+    def test_not_under_another_limit(self):
+        hangs = bug(new="hangs a", more="hangs = true")
+        self.assertTrue(self.runs(hangs)[0])
+        self.assertEqual(self.runs(hangs)[2], 1)
+        self.write("bin/timeout", (self.top / "bin/timeout").read_text().replace("77", "78"))
+        with unittest.mock.patch.dict("os.environ", MUTANT_LIMIT_S="78"):
+            self.assertEqual(self.runs(hangs)[2], 2)
+
     def test_the_place_of_a_test_counts(self):
         self.runs(bug())
         with unittest.mock.patch("tree.PLACES", tree.PLACES.replace('test = "t"', 'lib = true', 1)):

@@ -18,10 +18,10 @@ TOOLS = ("scripts/build", "scripts/in-toolbox", "scripts/lib/mutant", "qemu/pack
 class Seen:
     """The verdicts that are kept for these files. Without a key of the crates nothing is kept, and nothing found."""
 
-    def __init__(self, shell, log, catalogues):
+    def __init__(self, shell, log, catalogues, limit):
         rc, said = shell.ask(log, "bash", "-c", '. scripts/lib/env.sh; host_digest; echo "$cache"; forget 30 "found-*"')
         said = said.split("\n")
-        self.top, self.catalogues, self.taken, self.folder = shell.top, catalogues, 0, None
+        self.top, self.catalogues, self.limit, self.taken, self.folder = shell.top, catalogues, limit, 0, None
         if rc == 0 and len(said) > 1 and said[0]:
             self.folder = pathlib.Path(said[1]) / f"found-bugs-{self.digest(said[0])}"
 
@@ -39,7 +39,8 @@ class Seen:
     def place(self, bug, catches):
         """Where the verdicts on it are kept."""
         places = self.catalogues[bug.part].places
-        words = [bug.full, *(repr(one.edits) for one in catalogue.with_base(self.catalogues, bug)),
+        # The limit too: a test that does not end within it is one that hangs.
+        words = [bug.full, self.limit, *(repr(one.edits) for one in catalogue.with_base(self.catalogues, bug)),
                  *(f"{catch} {places[catch.place]}" for catch in catches), repr(sorted(bug.options.items(), key=str))]
         return self.folder / hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
 

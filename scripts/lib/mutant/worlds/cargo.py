@@ -111,7 +111,7 @@ class Cargo(World):
         """The tests pass on the crates as they are. What the suite host saw pass, on the same files, is not run again."""
         self.shell.discard(AT)
         if self.engine.takes_over:
-            self.seen = Seen(self.shell, f"{AT}/log/seen", self.engine.catalogues)
+            self.seen = Seen(self.shell, f"{AT}/log/seen", self.engine.catalogues, self.limit)
         all_tests = {(catch.test, str(catch), bug.part): (bug, catch) for bug in bugs for catch in bug.caught
                      if catch.world in self.names}
         passed = read(self.top / "build/log/host.passed").splitlines()
