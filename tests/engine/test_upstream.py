@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+"""scripts/lib/upstream.py: steps that change a text, and what a file is before a patch."""
+
+import pathlib
+import re
+import sys
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "scripts/lib"))
+
+import upstream  # noqa: E402
+
+
+class Steps(unittest.TestCase):
+    def test_what_is_not_there_fails(self):
+        for text in ["", "a a"]:
+            with self.assertRaises(SystemExit):
+                upstream.put(text, ("a", "b"))
+        with self.assertRaises(SystemExit):
+            upstream.each("", ("a", "b"))
+        with self.assertRaises(SystemExit):
+            upstream.without_fn("fn other() {}\n", "one")
+        with self.assertRaises(SystemExit):
+            upstream.without_examples("/// A text.\nstruct A;\n")
+
+    def test_a_function_goes_with_its_comment(self):
+        text = "trait A {\n    /// One.\n    fn one(&self);\n\n    /// Two.\n    ///\n    /// More.\n    #[inline]\n    fn two(&self) {\n        {\n        }\n    }\n\n    fn three();\n}\n"
+        self.assertEqual(upstream.without_fn(text, "two"), "trait A {\n    /// One.\n    fn one(&self);\n\n    fn three();\n}\n")
+        self.assertEqual(upstream.without_fn(text, "one").count("One"), 0)
+
+    def test_examples_go(self):
+        text = "/// A lock.\n///\n/// # Examples\n///\n/// ```\n/// x\n/// ```\nstruct A;\n"
+        self.assertEqual(upstream.without_examples(text), "/// A lock.\nstruct A;\n")
+
+
+class Wrapped(unittest.TestCase):
+    def test_a_long_line_has_its_paragraph_filled_again(self):
+        words = "word " * 30
+        text = f"    /// {words.strip()}\n    /// end.\n    ///\n    /// Next.\n"
+        lines = upstream.wrapped(text).split("\n")
+        self.assertTrue(all(len(line) <= 100 for line in lines))
+        self.assertEqual(" ".join(line[8:] for line in lines).split(), [*words.split(), "end.", "Next."])
+        self.assertIn("    ///", lines)
+
+    def test_tables_programs_and_remarks_are_apart(self):
+        long = "y " * 60
+        text = f"//! | {long} |\n//! ```\n//! {long}\n//! ```\n// {long}\n// SAFETY: None.\n"
+        lines = upstream.wrapped(text).split("\n")
+        self.assertIn(f"//! | {long} |", lines)
+        self.assertIn(f"//! {long}", lines)
+        self.assertIn("// SAFETY: None.", lines)
+
+    def test_short_lines_stay(self):
+        text = "/// Short.\n/// And short.\nfn a() {}\n"
+        self.assertEqual(upstream.wrapped(text), text)
+
+
+class Until(unittest.TestCase):
+    LATER = re.compile("new")
+
+    def until(self, text, before=""):
+        return upstream.until(text, self.LATER, before)
+
+    def test_nothing_later_nothing_changed(self):
+        text = "//! A.\n\nmod a;\n\nfn a() {\n}\n"
+        self.assertEqual(self.until(text), text)
+
+    def test_lines_of_lists_go_and_the_others_stay(self):
+        text = "//! | a |\n//! | new |\n\nmod a;\nmod new;\n\npub use b::{\n    a,\n    new, //\n};\n"
+        self.assertEqual(self.until(text), "//! | a |\n\nmod a;\n\npub use b::{\n    a, //\n};\n")
+
+    def test_a_numbered_item_goes_with_its_lines(self):
+        self.assertEqual(self.until("//! 1. a\n//!    b\n//! 2. new\n//!    c\n//! 3. d\n"), "//! 1. a\n//!    b\n//! 3. d\n")
+
+    def test_paragraphs_go_and_braces_are_closed(self):
+        text = "mod t {\n    fn a() {}\n\n    fn new() {\n    }\n}\n"
+        self.assertEqual(self.until(text), "mod t {\n    fn a() {}\n}\n")
+
+    def test_a_module_goes_whole(self):
+        text = "mod a {\n}\n\nmod new {\n    x\n\n    fn new() {\n    }\n}\n\nmod b {\n}\n"
+        self.assertEqual(self.until(text), "mod a {\n}\n\nmod b {\n}\n")
+
+    def test_what_the_kernel_had_stays(self):
+        self.assertEqual(self.until("mod a;\nmod new;\n", "x\nmod new;\ny"), "mod a;\nmod new;\n")
+
+
+class Ordering(unittest.TestCase):
+    TABLE = (TOP / "rust/locks/mod.rs").read_text()
+
+    def test_each_row_is_there_once_in_lines_that_fit(self):
+        text = upstream.ordering(self.TABLE, 9)
+        self.assertEqual(re.findall(r"(?m)^//! (\d+)\.", text), [str(row) for row in range(1, 10)])
+        self.assertTrue(all(len(line) <= 100 for line in text.split("\n")))
+        self.assertNotIn("the same", text)
+
+    def test_a_missing_row_fails(self):
+        with self.assertRaises(SystemExit):
+            upstream.ordering(re.sub(r"(?m)^//! \| 4 \|.*\n", "", self.TABLE), 9)
