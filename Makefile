@@ -2,7 +2,7 @@
 # The front door. Each goal is a script of the same name in scripts/, with three exceptions: run-kernel and bench-kernel
 # are run and bench, and distclean is clean --all.
 .DEFAULT_GOAL := help
-goals := run-kernel run-alock sim-alock bench-kernel bench-rlock bench-user install module deb check test mutants mutate test-deep study figures figures-twa clean distclean
+goals := run-kernel run-alock sim-alock bench-kernel bench-rlock bench-user install module deb upstream check test mutants mutate test-deep study figures figures-twa clean distclean
 .PHONY: help run bench $(goals)
 
 # The groups of this list are the lines that begin with '##'.
@@ -30,6 +30,8 @@ module: ## handover.ko for Debian's kernel that runs, or KVER=...; or against a 
 	@KDIR="$(KDIR)" KVER="$(KVER)" scripts/module
 deb: ## handover-dkms, a Debian package that has dkms build handover.ko for each kernel that can
 	@scripts/deb
+upstream: ## the locks as patches for the kernel's rust/kernel/sync, with a cover letter (10 s)
+	@scripts/upstream
 
 ## Change it
 check: ## formatting, lints, licences; warnings are errors
@@ -40,7 +42,7 @@ mutants: ## plants the bugs of a part, which its checks must find: PART=locks, N
 	@scripts/mutants $(if $(NAME),$(if $(PART),$(PART)/$(NAME),$(NAME)),$(PART))
 mutate: ## changes a part's code in every way cargo-mutants knows, which its tests must find: PART=... (hours)
 	@scripts/mutate "$(PART)"
-test-deep: ## what test has no time for: PART=models, kernel, flavours, sanitizers, package, locktorture, alock, host, user or nptl, each an hour at most; without PART all
+test-deep: ## what test has no time for: PART=models, kernel, flavours, sanitizers, package, upstream, perf, locktorture, alock, host, user or nptl, each an hour at most; without PART all
 	@scripts/test-deep $(PART)
 study: ## counts what TWA does with its waiting array, by threshold and slots; no times (60 s)
 	@scripts/study
