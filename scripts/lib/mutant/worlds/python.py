@@ -6,6 +6,9 @@ from ..shell import read
 
 AT = "build/mutants-python"
 
+# What the tests read.
+READ = ("scripts", "tests/engine", "tests/suites/host", "docs/results", "qemu/patches", "rust/linux/harness", "rust/locks/mod.rs")
+
 
 class Python(World):
     title, names = "python", ("python",)
@@ -16,14 +19,14 @@ class Python(World):
 
     def begin(self, bugs):
         tests = sorted({catch.test for bug in bugs for catch in bug.caught if catch.world in self.names})
-        self.shell.copy(f"{AT}/control", "scripts", "tests/engine", "docs/results", "qemu/patches", "rust/linux/harness")
+        self.shell.copy(f"{AT}/control", *READ)
         if self.run(f"{AT}/control.log", f"{AT}/control", tests):
             raise Stop(f"mutants: the engine's tests do not pass on the engine as it is; see {AT}/control.log")
         yield self.verdict(True, "engine control", f"{len(tests)} tests pass on the engine as it is")
 
     def hunt(self, lane, bug, catches):
         tree = f"{AT}/{bug.stem}"
-        self.engine.copy_with(bug, tree, "scripts", "tests/engine", "docs/results", "qemu/patches", "rust/linux/harness")
+        self.engine.copy_with(bug, tree, *READ)
         rc = self.run(f"{tree}.log", tree, [catch.test for catch in catches])
         lines = read(self.top / f"{tree}.log").splitlines()
         for catch in catches:
