@@ -2,12 +2,12 @@
 
 #include <trace/events/lock.h>
 
-__rust_helper void rust_helper_trace_contention_begin(const void *lock)
+__rust_helper void rust_helper_trace_contention_begin(void *lock)
 {
-	trace_contention_begin((void *)lock, LCB_F_SPIN);
+	trace_contention_begin(lock, LCB_F_SPIN);
 }
 
-__rust_helper void rust_helper_trace_contention_end(const void *lock)
+__rust_helper void rust_helper_trace_contention_end(void *lock)
 {
-	trace_contention_end((void *)lock, 0);
+	trace_contention_end(lock, 0);
 }

@@ -2,11 +2,11 @@
 
 //! Spinlocks that admit their waiters in the order in which they came.
 //!
-//! | lock | bytes | waiters that a release disturbs |
+//! | lock | bytes, without lockdep | waiters whose cache line a release takes |
 //! |---|---|---|
 //! | [`TicketLock`] | 8 | all |
 //! | [`TwaLock`] | 8 | two or so, whatever their number is |
-//! | [`OneWordTwaLock`] | 4 | as above; who comes disturbs them too |
+//! | [`OneWordTwaLock`] | 4 | as above |
 //!
 //! All spin with preemption off, also under `PREEMPT_RT`.
 //! Each has a variant for interrupt handlers, as [`TwaLockIrq`], whose owner has them off.
@@ -185,28 +185,42 @@ mod irq_tests {
     use super::*;
     use kernel::prelude::*;
 
-    /// The looks are the kernel's own: it warns.
-    fn assert_interrupts_are_off() {
+    /// Whether interrupts are off.
+    fn off() -> bool {
         // SAFETY: It may be called anywhere.
-        unsafe { crate::bindings::lockdep_assert_irqs_disabled() };
+        unsafe { crate::bindings::irqs_disabled() }
     }
 
     #[test]
     fn irq_guards_in_any_order() -> Result {
         let first = KBox::pin_init(new_ticket_lock_irq!(1), GFP_KERNEL)?;
         let second = KBox::pin_init(new_twa_lock_irq!(2), GFP_KERNEL)?;
+        let before = off();
         let outer = first.lock();
         let inner = second.lock();
         drop(outer);
-        assert_interrupts_are_off();
+        let one_left = off();
         drop(inner);
+        let none_left = off();
+        assert!(!before);
+        assert!(one_left);
+        assert!(!none_left);
+        Ok(())
+    }
+
+    #[test]
+    fn irq_lock_with() -> Result {
+        let lock = KBox::pin_init(new_one_word_twa_lock_irq!(1), GFP_KERNEL)?;
         let interrupts_off = crate::interrupt::local_interrupt_disable();
-        let inner = second.lock_with(&interrupts_off);
-        let refused = second.try_lock_with(&interrupts_off).is_none();
-        drop(inner);
-        assert_interrupts_are_off();
+        let guard = lock.lock_with(&interrupts_off);
+        let refused = lock.try_lock_with(&interrupts_off).is_none();
+        drop(guard);
+        let still_off = off();
         drop(interrupts_off);
+        let on_again = !off();
         assert!(refused);
+        assert!(still_off);
+        assert!(on_again);
         Ok(())
     }
 }
@@ -214,19 +228,25 @@ mod irq_tests {
 #[cfg(CONFIG_RUST_FIFO_LOCK_KUNIT_TEST)]
 #[macros::kunit_tests(rust_fifo_global)]
 mod global_tests {
-    use kernel::prelude::*;
+    use kernel::{prelude::*, sync::SetOnce};
 
     crate::sync::global_lock! {
-        // SAFETY: `in_a_static` initialises it before anything takes it, and runs once.
+        // SAFETY: `in_a_static` initialises it before it takes it.
         unsafe(uninit) static TAKEN: TwaLock<usize> = 0;
     }
 
+    /// Whether TAKEN is initialised: debugfs may run the suite again.
+    static IS_TAKEN_READY: SetOnce<()> = SetOnce::new();
+
     #[test]
     fn in_a_static() {
-        // SAFETY: Called once, and before the first `lock`.
-        unsafe { TAKEN.init() };
+        if IS_TAKEN_READY.populate(()) {
+            // SAFETY: Called once, and before the first `lock`. KUnit runs one test at a time.
+            unsafe { TAKEN.init() };
+        }
+        let before = *TAKEN.lock();
         *TAKEN.lock() += 1;
-        let taken = *TAKEN.lock();
-        assert_eq!(taken, 1);
+        let after = *TAKEN.lock();
+        assert_eq!(after, before + 1);
     }
 }

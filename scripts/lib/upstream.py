@@ -120,7 +120,7 @@ def ordering(table, locks):
         release = release if first == "the same" else first
         if int(number) > locks:
             break
-        out.append((int(number), f"{number}. Release: {release}. Acquire: {second}. Why: {why}."))
+        out.append((int(number), f"{number}. Release: {release}. Acquire: {second}. Why: {why.replace('as row', 'as in')}."))
     if [number for number, _ in out] != list(range(1, locks + 1)):
         raise SystemExit("upstream: rust/locks/mod.rs: rows of the ordering pairs are missing")
     return "\n".join("\n".join(textwrap.wrap(line, WIDTH - 4, initial_indent="//! ", subsequent_indent="//!    "))
@@ -163,11 +163,9 @@ def kernels(text):
     """A file of the module as one of the kernel crate."""
     for old, new in [("crate::locks", "super::algorithm"), ("$crate::spin::", "$crate::sync::"), ("::kernel::", "$crate::"),
                      ("kernel::bindings", "bindings"), ("use kernel::", "use crate::"), (" kernel::types", " crate::types"),
-                     ("shim::handover_lockdep_init", "bindings::spin_init_map"),
-                     ("shim::handover_lockdep_assert_held", "bindings::lockdep_assert_map_held"),
-                     ("shim::handover_lockdep_contended", "bindings::spin_contended"),
-                     ("shim::handover_lockdep_acquired", "bindings::spin_acquired"),
-                     ("shim::handover_lockdep_", "bindings::spin_"),
+                     ("shim::handover_lockdep_init", "bindings::spin_map_init"),
+                     ("shim::handover_lockdep_assert_held", "bindings::spin_map_assert_held"),
+                     ("shim::handover_lockdep_", "bindings::spin_map_"),
                      ("shim::handover_contention_", "bindings::trace_contention_"),
                      ("shim::handover_preempt_", "bindings::preempt_")]:
         text = text.replace(old, new)
@@ -188,7 +186,9 @@ def word(top):
     array = text[text.index("/// The waiting array, on a line of its own"):text.index("/// The kernel.\n")]
     array = put(array, ("One array for all locks of this module.", "One array for all locks of the kernel and its modules."))
     rest = text[text.index("/// More than one thread of a CPU can want a lock"):]
-    rest = put(without(rest, chunk(rest, "const _: () = assert!(")), ("imp::pause();", "cpu_relax();"))
+    rest = put(without(rest, chunk(rest, "const _: () = assert!(")), ("imp::pause();", "cpu_relax();"),
+               ("core::ptr::from_ref(lock).cast();", "core::ptr::from_ref(lock).cast_mut().cast();"),
+               ("        // SAFETY: No instruction.\n", "        // SAFETY: An empty block does nothing.\n"))
     head = "// SPDX-License-Identifier: GPL-2.0-only\n\n//! The kernel's [`Word`], and the waiting array.\n\n" \
         "use crate::locks::{self, Twa, WAIT_ARRAY_SLOTS};\n" \
         "use kernel::{processor::cpu_relax, sync::atomic::{Acquire, Atomic, Relaxed, Release}};\n\n"
@@ -212,6 +212,14 @@ def backend(top):
                 "const _: () = assert!(<KernelTwa as RawLock<Linux>>::EXCLUDES);\n\n"),
                (chunk(text, "const LINUX: Linux = unsafe { Linux::new() };"),
                 "/// The world of the locks below.\nconst LINUX: Linux = Linux;\n\n"),
+               ("/// Orders what the owners do: later owners see all of a section. To other threads\n"
+                "/// it promises less than `spin_lock()`: there is no `smp_mb__after_spinlock()`.\n"
+                "/// Third parties may see a release and a later acquire of another lock out of\n"
+                "/// order. On x86 the `lock xadd` is a full barrier.\n",
+                "/// Orders what the owners do: later owners see all of a section. To other threads it promises\n"
+                "/// less than `spin_lock()`. There is no `smp_mb__after_spinlock()`, and no pair of an unlock and a\n"
+                "/// lock orders what a third CPU sees, neither of this lock nor of another. On x86 all of these are\n"
+                "/// ordered.\n"),
                (" `rust/linux/sample` is the whole module, also with one in a `static`.", ""))
     # The module's tests begin near the wrap. A lock of the kernel begins at 0.
     made = chunk(text, "impl<R: SpinRaw, O: Off> SpinBackend<R, O> {")
@@ -245,7 +253,8 @@ def irq(top):
                 "    #[inline]\n    pub fn lock_with"),
                ("    #[inline]\n    fn try_lock_with", "    /// Acquires it if it is free and no thread waits.\n"
                 "    #[must_use = \"if unused, the lock will be immediately unlocked\"]\n    #[inline]\n    pub fn try_lock_with"))
-    text = kernels(each(text, ("LockWith::lock_with", "Lock::lock_with")))
+    text = put(text, ("Costs that, and what a `TicketLock` costs without its switches of preemption.", "Costs that, and what a `TicketLock` costs."))
+    text = kernels(each(text, ("LockWith::lock_with", "TicketLockIrq::lock_with")))
     return doctest(text, "pub type TicketLockIrq<T>",
                    ["use kernel::{interrupt::local_interrupt_disable, sync::new_ticket_lock_irq};"],
                    ["drop(interrupts_off);", "assert_eq!(*ticks.lock(), 2);"])
@@ -273,7 +282,7 @@ def edits(top, linux):
         "  This option enables KUnit tests for TicketLock, TwaLock and their", "  variants. These are only for development and testing, not for",
         "  regular kernel use cases.", "", "  If unsure, say N."])
     return dict([
-        changed(linux, "MAINTAINERS", (owned("mutex", "spinlock"), owned("contention", "lockdep", "mutex", "preempt", "spinlock"))),
+        changed(linux, "MAINTAINERS", (owned("mutex", "spinlock"), owned("contention", "lockdep", "mutex", "spinlock"))),
         changed(linux, "rust/kernel/Kconfig.test", (str_test, f"config RUST_FIFO_LOCK_KUNIT_TEST\n{fifo_test}\n{str_test}")),
         changed(linux, "rust/helpers/helpers.c", helper("completion", "contention"), helper("list", "lockdep"), helper("poll", "preempt")),
         changed(linux, "rust/kernel/sync/lock.rs", ("pub mod mutex;\n", "pub mod fifo;\npub mod mutex;\n")),
@@ -306,6 +315,11 @@ def until(text, later, before):
         lines = re.split(r"\n(?!//!    )", paragraph)
         named = [line for line in lines if later.search(line) and f"\n{line}\n" not in before]
         if all(re.match(r"//[!/]|(pub )?(mod|use) .*;$| {4}\w+,( //)?$", line) for line in named):
+            for before_it, line in zip(["", *lines], lines):
+                # A comment's line goes if it is whole sentences.
+                if line in named and line.startswith("//") and not (
+                        line.endswith((".", "|")) and (not before_it.startswith("//") or before_it.endswith((".", "|", "///", "//!")))):
+                    raise SystemExit(f"upstream: part of a sentence: {line!r}")
             paragraphs.append("\n".join(line for line in lines if line not in named))
         else:
             # A brace that closes what stays must stay, too.
@@ -349,8 +363,10 @@ def series(top, linux, out):
     for name, text in last.items():
         if (at / name).read_text() != text:
             raise SystemExit(f"upstream: no patch brings {name} as it is in the end")
-    git(at, "config", "branch.fifo.description", f"{told['subject']}\n\n{told['body']}")
-    git(at, "format-patch", "--quiet", "--cover-letter", "--cover-from-description=subject", f"--output-directory={out}",
+    version = ".".join(re.search(rf"(?m)^{part} = (\d+)$", (linux / "Makefile").read_text())[1]
+                       for part in ["VERSION", "PATCHLEVEL", "SUBLEVEL"])
+    git(at, "config", "branch.fifo.description", f"{told['subject']}\n\n{told['body']}\nThe series is against {version}.\n")
+    git(at, "format-patch", "--quiet", "--rfc", "--cover-letter", "--cover-from-description=subject", f"--output-directory={out}",
         "--no-signature", f"-{len(patches)}")
 
 

@@ -71,7 +71,13 @@ class Until(unittest.TestCase):
         self.assertEqual(self.until(text), "//! | a |\n\nmod a;\n\npub use b::{\n    a, //\n};\n")
 
     def test_a_numbered_item_goes_with_its_lines(self):
-        self.assertEqual(self.until("//! 1. a\n//!    b\n//! 2. new\n//!    c\n//! 3. d\n"), "//! 1. a\n//!    b\n//! 3. d\n")
+        self.assertEqual(self.until("//! 1. a\n//!    b.\n//! 2. new\n//!    c.\n//! 3. d.\n"), "//! 1. a\n//!    b.\n//! 3. d.\n")
+
+    def test_a_comment_is_not_torn(self):
+        self.assertEqual(self.until("/// A.\n/// A new one.\n/// B.\nmod a;\n"), "/// A.\n/// B.\nmod a;\n")
+        for text in ["/// A is\n/// a new one.\nmod a;\n", "/// A new\n/// one.\nmod a;\n"]:
+            with self.assertRaises(SystemExit):
+                self.until(text)
 
     def test_paragraphs_go_and_braces_are_closed(self):
         text = "mod t {\n    fn a() {}\n\n    fn new() {\n    }\n}\n"

@@ -97,6 +97,78 @@ held_control() {
 	left
 }
 
+# Two who have control open, one of whom is busy with what the other one asked for.
+two_controls() {
+	insmod /handover.ko experiment=none || return 1
+	exec 3>$debug/control
+	exec 4>$debug/control
+	echo "torture_type=ticket nwriters_stress=2 duration=60 runs=1" >&3 || return 1
+	! echo "torture_type=twa nwriters_stress=1 duration=1 runs=1" 2>/dev/null >&4 || { echo "two experiments at a time"; return 1; }
+	echo stop >&4 || return 1
+	await stopped 10 || return 1
+	echo "torture_type=twa nwriters_stress=1 duration=1 runs=1" >&4 || return 1
+	await done 20 || return 1
+	exec 3>&- 4>&-
+	rmmod handover || return 1
+	left
+}
+
+# state_is STATE : at once.
+state_is() { grep -q "^state: $1" $debug/status || { echo "not $1: $(head -n 1 $debug/status)"; return 1; }; }
+
+# Stopped while nothing runs; as soon as it was asked for, before its threads are, while they are made, and in its runs; twice;
+# when it is stopped, and when it is done. The next experiment always runs to its end.
+stops() {
+	insmod /handover.ko experiment=none || return 1
+	echo stop >$debug/control || return 1
+	state_is idle || return 1
+	for pause in 0 1000 3000 10000 30000 100000 300000 1000000; do
+		echo "torture_type=twa nwriters_stress=9 duration=9 runs=9" >$debug/control || return 1
+		usleep $pause
+		echo stop >$debug/control && echo stop >$debug/control || return 1
+		await stopped 10 || return 1
+		echo stop >$debug/control || return 1
+		state_is stopped || return 1
+	done
+	for pause in 0 10000 1000000; do
+		echo "experiment=uncontended torture_type=twa runs=1000" >$debug/control || return 1
+		usleep $pause
+		echo stop >$debug/control || return 1
+		await stopped 30 || return 1
+	done
+	echo "torture_type=twa nwriters_stress=2 duration=1 runs=2" >$debug/control || return 1
+	await done 20 || return 1
+	echo stop >$debug/control || return 1
+	state_is "done" || return 1
+	[ "$(tail -n +2 $debug/results | wc -l)" -eq 2 ] || { cat $debug/results; return 1; }
+	rmmod handover || return 1
+	left
+}
+
+# Every file is read, and control written, while the module comes and goes.
+beside_removals() {
+	: >/tmp/beside
+	for file in status results writers latency summary uncontended locks; do
+		while [ -e /tmp/beside ]; do cat $debug/$file; usleep 1000; done >/dev/null 2>&1 &
+	done
+	while [ -e /tmp/beside ]; do echo "torture_type=ticket nwriters_stress=2 duration=1 runs=1" >$debug/control; usleep 1000; done 2>/dev/null &
+	i=0
+	while [ $i -lt 20 ]; do
+		insmod /handover.ko experiment=none || break
+		tries=0
+		until rmmod handover 2>/dev/null; do
+			tries=$((tries + 1))
+			[ $tries -lt 2000 ] || break 2
+			usleep 1000
+		done
+		i=$((i + 1))
+	done
+	rm /tmp/beside
+	wait
+	[ $i -eq 20 ] || { echo "$i removals"; return 1; }
+	left
+}
+
 # Writers are told apart by the names that ps, perf and ftrace show, and give way to whoever else there is.
 named() {
 	insmod /handover.ko torture_type=twa nwriters_stress=12 duration=0 || return 1
@@ -149,6 +221,9 @@ verdict "50 reloads leave nothing" reloads
 verdict "20 removals in mid-run" removals
 verdict "removals with a request pending" asked
 verdict "an open file keeps the module" held
+verdict "files are read and written beside removals" beside_removals
+verdict "two who have control open" two_controls
+verdict "stop in each state" stops
 verdict "threads have names and give way" named
 verdict "64 writers on 4 CPUs" crowd
 verdict "CPU hotplug under 4 writers" hotplug 4
