@@ -197,9 +197,14 @@ stays_away() {
 }
 
 boosts() {
-	begun duration=3 rt_boost=2 || return 1
-	seen policies || return 1
-	[ "$(unique)" = "0 1" ] && [ "$(did boosts)" -gt 10 ] || { unique; cat $debug/results; return 1; }
+	# Where few looks are had, all may find writers that are boosted.
+	for _ in 1 2 3 4 5; do
+		begun duration=3 rt_boost=2 || return 1
+		seen policies || return 1
+		[ "$(did boosts)" -gt 10 ] || { cat $debug/results; return 1; }
+		[ "$(unique)" != "0 1" ] || break
+	done
+	[ "$(unique)" = "0 1" ] || { unique; cat $debug/results; return 1; }
 	# Seldom by its factor: a section in 40,000 and not in 100.
 	often=$(($(did boosts) * 1000 / ($(total) / 1000 + 1)))
 	ran 20 duration=3 rt_boost=2 rt_boost_factor=10000 || return 1
