@@ -116,12 +116,20 @@ two_controls() {
 # state_is STATE : at once.
 state_is() { grep -q "^state: $1" $debug/status || { echo "not $1: $(head -n 1 $debug/status)"; return 1; }; }
 
+# whole : an experiment, which runs to its end.
+whole() {
+	echo "torture_type=twa nwriters_stress=2 duration=1 runs=2" >$debug/control || return 1
+	await "done" 20 || return 1
+	[ "$(tail -n +2 $debug/results | wc -l)" -eq 2 ] || { cat $debug/results; return 1; }
+}
+
 # Stopped while nothing runs; as soon as it was asked for, before its threads are, while they are made, and in its runs; twice;
 # when it is stopped, and when it is done. The next experiment always runs to its end.
 stops() {
 	insmod /handover.ko experiment=none || return 1
 	echo stop >$debug/control || return 1
 	state_is idle || return 1
+	whole || return 1
 	for pause in 0 1000 3000 10000 30000 100000 300000 1000000; do
 		echo "torture_type=twa nwriters_stress=9 duration=9 runs=9" >$debug/control || return 1
 		usleep $pause
@@ -130,17 +138,17 @@ stops() {
 		echo stop >$debug/control || return 1
 		state_is stopped || return 1
 	done
+	whole || return 1
 	for pause in 0 10000 1000000; do
 		echo "experiment=uncontended torture_type=twa runs=1000" >$debug/control || return 1
 		usleep $pause
 		echo stop >$debug/control || return 1
 		await stopped 30 || return 1
 	done
-	echo "torture_type=twa nwriters_stress=2 duration=1 runs=2" >$debug/control || return 1
-	await done 20 || return 1
+	whole || return 1
 	echo stop >$debug/control || return 1
 	state_is "done" || return 1
-	[ "$(tail -n +2 $debug/results | wc -l)" -eq 2 ] || { cat $debug/results; return 1; }
+	whole || return 1
 	rmmod handover || return 1
 	left
 }
