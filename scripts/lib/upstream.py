@@ -194,7 +194,6 @@ def word(top):
         "use kernel::{processor::cpu_relax, sync::atomic::{Acquire, Atomic, Relaxed, Release}};\n\n"
     world = "/// The kernel.\npub struct Linux;\n\n"
     text = each(kernels(head + cell + "\n" + array + world + rest), ("locks::", "algorithm::"))
-    text = put(text, ("use super::algorithm::{self,", "use super::algorithm::{self,"))
     return each(text, ("pub(crate)", "pub(super)"))
 
 
