@@ -15,10 +15,10 @@ use super::{twa::slot_index, Awaited, Make, RawLock, Word, World};
 ///
 /// # Promises
 ///
-/// Exclusion and FIFO admission, as [`Twa`](super::Twa). An owner and 65,534 waiters have room: one
-/// thread more would find the lock free. Where the world does not bound its threads
-/// ([`World::MOST_CONTENDERS`]), the thread that fills the last place ends the program. Between that
-/// thread's draw and the end another one finds the lock free.
+/// Exclusion and FIFO admission, as [`Twa`](super::Twa). An owner and 65,534 waiters have room. With
+/// one thread more, the next arrival would find the lock free. Where the world does not bound its threads
+/// ([`World::MOST_CONTENDERS`]), the thread that fills the last place ends the program. Until
+/// then the next arrival finds the lock free.
 ///
 /// # Cost
 ///

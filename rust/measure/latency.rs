@@ -162,6 +162,8 @@ impl Latency {
 /// assert_eq!(clock.ns(30), 10);
 /// // A time that is said is none too short.
 /// assert_eq!(clock.ns(31), 11);
+/// // Three tries of ten stamps each.
+/// assert_eq!(Clock::measured(3_000_000, [250, 240, 9000].into_iter(), 10), Some(clock));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
@@ -172,6 +174,17 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// A clock of this rate. Each of the `tries` took so many ticks for `stamps` stamps. The quickest counts: an
+    /// interrupt spoils a try. None of no try.
+    pub fn measured(khz: u32, tries: impl Iterator<Item = u64>, stamps: u32) -> Option<Self> {
+        let clock = Self { khz, stamp_ns: 0 };
+        let ns = clock.ns(tries.min()?).div_ceil(stamps.max(1).into());
+        Some(Self {
+            stamp_ns: ns as u32,
+            ..clock
+        })
+    }
+
     /// `ticks` in nanoseconds, rounded up. It saturates.
     pub fn ns(&self, ticks: u64) -> u64 {
         let khz = u64::from(self.khz).max(1);

@@ -7,7 +7,7 @@ use super::{
     perturb::{Perturbations, Perturbed},
     statistics::{is_unfair, per_second},
     text::{Millionths, Thousandths},
-    verdict,
+    verdict::{self, Verdict},
     words::Checks,
 };
 use core::fmt::{self, Display, Formatter};
@@ -89,6 +89,17 @@ impl<L> Outcome<L> {
     /// Acquisitions a second.
     pub fn rate(&self) -> u64 {
         per_second(self.acquisitions, self.ns)
+    }
+}
+
+impl<L> Verdict<&'static L> {
+    /// Takes a run in. A `stop` that came after its last moment cut nothing. The first lock that fails stays.
+    pub fn add(&mut self, run: &Outcome<L>, is_stopping: bool) {
+        self.hung |= run.hung != 0;
+        self.stopped |= run.is_cut() && is_stopping;
+        if run.failures() != 0 {
+            self.failed.get_or_insert(run.lock);
+        }
     }
 }
 

@@ -12,6 +12,31 @@ pub fn per_second(count: u64, ns: u64) -> u64 {
         .unwrap_or(0)
 }
 
+/// A count that others make and that only grows, from a look on.
+///
+/// # Examples
+///
+/// ```
+/// use handover_measure::statistics::Since;
+///
+/// let steal_ns = Since::new(700);
+/// assert_eq!(steal_ns.grown(1000), 300);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Since(u64);
+
+impl Since {
+    /// The count is this now.
+    pub const fn new(count: u64) -> Self {
+        Self(count)
+    }
+
+    /// By how much it has grown when it is this. A count that shrank has not.
+    pub const fn grown(self, count: u64) -> u64 {
+        count.saturating_sub(self.0)
+    }
+}
+
 /// `a / b`, rounded half up; none if `b` is 0.
 pub fn rounded(a: u64, b: u64) -> Option<u64> {
     a.saturating_add(b / 2).checked_div(b)

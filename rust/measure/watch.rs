@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! Which threads have stalled, and how long a thread is waited for.
+//! Which threads have stalled, how long a thread is waited for, and when something is said again.
 
 const MS: u64 = 1_000_000;
 
@@ -142,7 +142,7 @@ impl Patience {
         }
     }
 
-    /// A look: `done` threads have done it. True when none did for too long.
+    /// A look: `done` threads have done it, or are left to do it. True when none did for too long.
     pub fn is_over(&mut self, done: usize, now: u64) -> bool {
         let gap = now.saturating_sub(self.looked).min(Self::GAP);
         self.looked = now;
@@ -152,5 +152,51 @@ impl Patience {
             self.left = self.full;
         }
         self.left == 0
+    }
+
+    /// A look at a run's end: so many writers are left, and so many others. True when none of either left for too long, and
+    /// there are writers. The others alone are waited for without a bound.
+    pub fn gives_up(&mut self, writers: usize, others: usize, now: u64) -> bool {
+        // Any change is progress: nobody comes back.
+        self.is_over(writers.saturating_add(others), now) && writers != 0
+    }
+}
+
+/// Something that is said every so often.
+///
+/// # Examples
+///
+/// ```
+/// use handover_measure::watch::Every;
+///
+/// let second = 1_000_000_000;
+/// // Each 2 seconds, from the third on.
+/// let every = Every::new(2, 3 * second);
+/// let (is_due, every) = every.look(4 * second);
+/// assert!(!is_due);
+/// let (is_due, every) = every.look(5 * second);
+/// assert!(is_due);
+/// assert!(!every.look(6 * second).0);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Every {
+    ns: u64,
+    last: u64,
+}
+
+impl Every {
+    /// Each so many seconds after `now`, in nanoseconds of a clock that never goes back. Never for 0.
+    pub fn new(seconds: u32, now: u64) -> Self {
+        Self {
+            ns: u64::from(seconds) * 1000 * MS,
+            last: now,
+        }
+    }
+
+    /// Whether it is due at `now`; and what comes after this look.
+    pub fn look(self, now: u64) -> (bool, Self) {
+        let is_due = self.ns != 0 && now.saturating_sub(self.last) >= self.ns;
+        let last = if is_due { now } else { self.last };
+        (is_due, Self { last, ..self })
     }
 }

@@ -28,8 +28,8 @@ mod ticket;
 mod twa;
 mod word;
 
-pub use self::one_word::OneWordTwa;
-pub use self::raw::{Make, RawLock};
-pub use self::ticket::Ticket;
-pub use self::twa::{Twa, WAIT_ARRAY_SLOTS};
-pub use self::word::{Awaited, Word, World};
+pub(super) use self::one_word::OneWordTwa;
+pub(super) use self::raw::{Make, RawLock};
+pub(super) use self::ticket::Ticket;
+pub(super) use self::twa::{Twa, WAIT_ARRAY_SLOTS};
+pub(super) use self::word::{Awaited, Word, World};

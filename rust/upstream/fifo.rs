@@ -13,20 +13,26 @@
 //!
 //! The locks themselves are in `algorithm`, where the orderings are explained.
 
-pub mod algorithm;
+mod algorithm;
 mod backend;
 mod irq;
 mod one_word;
 mod word;
 
 pub use self::backend::{
-    new_ticket_lock, new_twa_lock, Off, PreemptionOff, SpinBackend, SpinRaw, SpinState,
-    TicketBackend, TicketLock, TicketLockGuard, TwaBackend, TwaLock, TwaLockGuard,
+    new_ticket_lock,
+    new_twa_lock,
+    TicketBackend,
+    TicketLock,
+    TicketLockGuard,
+    TwaBackend,
+    TwaLock,
+    TwaLockGuard, //
 };
 
 pub use self::irq::{
-    new_ticket_lock_irq, new_twa_lock_irq, InterruptsOff, TicketIrqBackend, TicketLockIrq,
-    TicketLockIrqGuard, TwaIrqBackend, TwaLockIrq, TwaLockIrqGuard,
+    new_ticket_lock_irq, new_twa_lock_irq, TicketIrqBackend, TicketLockIrq, TicketLockIrqGuard,
+    TwaIrqBackend, TwaLockIrq, TwaLockIrqGuard,
 };
 
 pub use self::one_word::{
@@ -36,8 +42,6 @@ pub use self::one_word::{
 pub use self::one_word::{
     new_one_word_twa_lock_irq, OneWordTwaIrqBackend, OneWordTwaLockIrq, OneWordTwaLockIrqGuard,
 };
-
-pub use self::word::{KernelTicket, KernelTwa, Linux, Word};
 
 /// The suite of one kind of lock.
 macro_rules! suite {

@@ -2,6 +2,7 @@
 
 //! A TWA lock as small as a `spinlock_t`.
 
+use super::irq::InterruptsOff;
 use super::{
     algorithm::{OneWordTwa, RawLock, World},
     backend::{SpinBackend, SpinRaw},
@@ -61,9 +62,9 @@ pub type OneWordTwaLockIrq<T> = Lock<T, OneWordTwaIrqBackend>;
 pub type OneWordTwaLockIrqGuard<'a, T> = Guard<'a, T, OneWordTwaIrqBackend>;
 
 /// The backend of [`OneWordTwaLockIrq`].
-pub type OneWordTwaIrqBackend = SpinBackend<OneWordTwa<Word>, super::InterruptsOff>;
+pub type OneWordTwaIrqBackend = SpinBackend<OneWordTwa<Word>, InterruptsOff>;
 
-// SAFETY: It excludes as long as fewer than 65,536 threads want it, as is asserted below.
+// SAFETY: As of the other locks. It has room for `MOST_CONTENDERS`, as is asserted below.
 unsafe impl SpinRaw for OneWordTwa<Word> {}
 
 const _: () = assert!(<OneWordTwa<Word> as RawLock<Linux>>::EXCLUDES);

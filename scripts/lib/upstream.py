@@ -146,10 +146,10 @@ def algorithms(top):
     ticket = put(without_examples(read("ticket.rs")),
                  (" In [`OneWordTwa`](super::OneWordTwa), which compares ticket and grant in\n    /// one step, nothing aliases.", ""),
                  (" A thread of a process may stall as long; one count in\n    /// 2^32 then deceives it.", ""))
-    twa = without_examples(read("twa.rs"))
+    twa = put(without_examples(read("twa.rs")), ("pub const WAIT_ARRAY_SLOTS", "pub(crate) const WAIT_ARRAY_SLOTS"))
     one_word = without(without_examples(read("one_word.rs")),
                        " Where the world does not bound its threads\n/// ([`World::MOST_CONTENDERS`]), the thread that fills the"
-                       " last place ends the program. Between that\n/// thread's draw and the end another one finds the lock free.",
+                       " last place ends the program. Until\n/// then the next arrival finds the lock free.",
                        "/// The tickets, and so the places for threads, less the one that a free lock needs.\n"
                        "const PLACES: u32 = GRANT;\n",
                        "        if W::MOST_CONTENDERS > PLACES && ahead >= PLACES {\n            world.overcrowded();\n        }\n")
@@ -167,7 +167,8 @@ def kernels(text):
                      ("shim::handover_lockdep_assert_held", "bindings::spin_map_assert_held"),
                      ("shim::handover_lockdep_", "bindings::spin_map_"),
                      ("shim::handover_contention_", "bindings::trace_contention_"),
-                     ("shim::handover_preempt_", "bindings::preempt_")]:
+                     ("shim::handover_preempt_", "bindings::preempt_"),
+                     ("shim::handover_mmiowb_", "bindings::mmiowb_")]:
         text = text.replace(old, new)
     return text
 
@@ -182,16 +183,23 @@ def word(top):
                    "use kernel::sync::atomic::{Acquire, Atomic, Full, Relaxed, Release};\n\n")
     for name in UNUSED[:3]:
         cell = without_fn(cell, name)
-    cell = put(cell, ("pause();", "cpu_relax();"))
+    # The module looks again and again. A kernel waits for a word as its architecture does, asleep on arm64.
+    cell = put(cell, ("        loop {\n            let value = self.0.load(Acquire);\n            if awaited.holds(value) {\n"
+                      "                return value;\n            }\n            pause();\n        }\n",
+                      "        let mut value = self.0.load(Acquire);\n        while !awaited.holds(value) {\n"
+                      "            // SAFETY: An `Atomic<u32>` is an `atomic_t`, and this one is there until the call's end.\n"
+                      "            let other = unsafe {\n                bindings::atomic_cond_read_acquire_ne(self.0.as_ptr().cast(),"
+                      " value as c_int)\n            };\n            value = other as u32;\n        }\n        value\n"))
     array = text[text.index("/// The waiting array, on a line of its own"):text.index("/// The kernel.\n")]
     array = put(array, ("One array for all locks of this module.", "One array for all locks of the kernel and its modules."))
     rest = text[text.index("/// More than one thread of a CPU can want a lock"):]
     rest = put(without(rest, chunk(rest, "const _: () = assert!(")), ("imp::pause();", "cpu_relax();"),
                ("core::ptr::from_ref(lock).cast();", "core::ptr::from_ref(lock).cast_mut().cast();"),
-               ("        // SAFETY: No instruction.\n", "        // SAFETY: An empty block does nothing.\n"))
+               ("        // SAFETY: No instruction.\n", "        // SAFETY: An empty block does nothing.\n"),
+               ("pub type KernelTwa", "pub(super) type KernelTwa"), ("pub type KernelTicket", "pub(super) type KernelTicket"))
     head = "// SPDX-License-Identifier: GPL-2.0-only\n\n//! The kernel's [`Word`], and the waiting array.\n\n" \
         "use crate::locks::{self, Twa, WAIT_ARRAY_SLOTS};\n" \
-        "use kernel::{processor::cpu_relax, sync::atomic::{Acquire, Atomic, Relaxed, Release}};\n\n"
+        "use kernel::{ffi::c_int, processor::cpu_relax, sync::atomic::{Acquire, Atomic, Relaxed, Release}};\n\n"
     world = "/// The kernel.\npub struct Linux;\n\n"
     text = each(kernels(head + cell + "\n" + array + world + rest), ("locks::", "algorithm::"))
     return each(text, ("pub(crate)", "pub(super)"))
@@ -205,20 +213,16 @@ def backend(top):
     text = put(text,
                ("use super::{\n", "use super::{\n    algorithm::*,\n"),
                (chunk(text, "macro_rules! spin_raw {"),
-                "// SAFETY: It excludes, as is asserted below.\nunsafe impl SpinRaw for KernelTicket {}\n\n"
+                "// SAFETY: The orderings that `algorithm.rs` lists make it exclude and order, and say which step of an\n"
+                "// `unlock` is the last one. Its fields are words.\nunsafe impl SpinRaw for KernelTicket {}\n\n"
                 "// SAFETY: As above.\nunsafe impl SpinRaw for KernelTwa {}\n\n"
                 "const _: () = assert!(<KernelTicket as RawLock<Linux>>::EXCLUDES);\n"
                 "const _: () = assert!(<KernelTwa as RawLock<Linux>>::EXCLUDES);\n\n"),
                (chunk(text, "const LINUX: Linux = unsafe { Linux::new() };"),
                 "/// The world of the locks below.\nconst LINUX: Linux = Linux;\n\n"),
-               ("/// Orders what the owners do: later owners see all of a section. To other threads\n"
-                "/// it promises less than `spin_lock()`: there is no `smp_mb__after_spinlock()`.\n"
-                "/// Third parties may see a release and a later acquire of another lock out of\n"
-                "/// order. On x86 the `lock xadd` is a full barrier.\n",
-                "/// Orders what the owners do: later owners see all of a section. To other threads it promises\n"
-                "/// less than `spin_lock()`. There is no `smp_mb__after_spinlock()`, and no pair of an unlock and a\n"
-                "/// lock orders what a third CPU sees, neither of this lock nor of another. On x86 all of these are\n"
-                "/// ordered.\n"),
+               ("\n///\n/// The kernel's contracts of `Guard::new` and `Backend::unlock` do not ask for what `lock` returned. So safe code"
+                " makes none\n/// of these.", ""),
+               (chunk(text, "impl Token {"), ""),
                (" `rust/linux/sample` is the whole module, also with one in a `static`.", ""))
     # The module's tests begin near the wrap. A lock of the kernel begins at 0.
     made = chunk(text, "impl<R: SpinRaw, O: Off> SpinBackend<R, O> {")
@@ -230,8 +234,7 @@ def backend(top):
     text = doctest(text, "pub type TicketLock<T>", ["use kernel::sync::new_ticket_lock;"], ["assert_eq!(*count.lock(), 2);"])
     text = doctest(text, "pub type TwaLock<T>", ["use kernel::sync::{new_twa_lock, TwaLock};"],
                    ["assert!(refused);", "assert!(queue.jobs.try_lock().is_some());"])
-    # On a line of its own, which comes with the patch that brings it.
-    return put(text, (" [`TicketLockIrq`](super::TicketLockIrq)", "\n/// [`TicketLockIrq`](super::TicketLockIrq)"))
+    return text
 
 
 def irq(top):
@@ -252,7 +255,6 @@ def irq(top):
                 "    #[inline]\n    pub fn lock_with"),
                ("    #[inline]\n    fn try_lock_with", "    /// Acquires it if it is free and no thread waits.\n"
                 "    #[must_use = \"if unused, the lock will be immediately unlocked\"]\n    #[inline]\n    pub fn try_lock_with"))
-    text = put(text, ("Costs that, and what a `TicketLock` costs without its switches of preemption.", "Costs that, and what a `TicketLock` costs."))
     text = kernels(each(text, ("LockWith::lock_with", "TicketLockIrq::lock_with")))
     return doctest(text, "pub type TicketLockIrq<T>",
                    ["use kernel::{interrupt::local_interrupt_disable, sync::new_ticket_lock_irq};"],
@@ -280,11 +282,18 @@ def edits(top, linux):
         'bool "KUnit tests for Rust FIFO spinlocks" if !KUNIT_ALL_TESTS', "default KUNIT_ALL_TESTS", "help",
         "  This option enables KUnit tests for TicketLock, TwaLock and their", "  variants. These are only for development and testing, not for",
         "  regular kernel use cases.", "", "  If unsure, say N."])
+    owner = "    /// It must only be called by the current owner of the lock.\n"
+    guard = "    /// The caller must ensure that it owns the lock.\n"
+    asked = [(owner, "    /// It must only be called by the current owner of the lock. `guard_state` must be what the\n"
+              "    /// owner's [`Backend::lock`] (or variant) returned, and is given back once until it relocks.\n"),
+             (guard, "    /// The caller must ensure that it owns the lock, that `state` is what its [`Backend::lock`] (or\n"
+              "    /// variant) returned, and that no other guard of this ownership is there.\n")]
     return dict([
-        changed(linux, "MAINTAINERS", (owned("mutex", "spinlock"), owned("contention", "lockdep", "mutex", "spinlock"))),
+        changed(linux, "MAINTAINERS", (owned("mutex", "spinlock"), owned("atomic_cond", "contention", "lockdep", "mmiowb", "mutex", "spinlock"))),
         changed(linux, "rust/kernel/Kconfig.test", (str_test, f"config RUST_FIFO_LOCK_KUNIT_TEST\n{fifo_test}\n{str_test}")),
-        changed(linux, "rust/helpers/helpers.c", helper("completion", "contention"), helper("list", "lockdep"), helper("poll", "preempt")),
-        changed(linux, "rust/kernel/sync/lock.rs", ("pub mod mutex;\n", "pub mod fifo;\npub mod mutex;\n")),
+        changed(linux, "rust/helpers/helpers.c", helper("atomic", "atomic_cond"), helper("completion", "contention"), helper("list", "lockdep"), helper("mm", "mmiowb"),
+                helper("poll", "preempt")),
+        changed(linux, "rust/kernel/sync/lock.rs", ("pub mod mutex;\n", "pub mod fifo;\npub mod mutex;\n"), *asked),
         changed(linux, "rust/kernel/sync/lock/global.rs", (last, last + arms)),
         changed(linux, "rust/kernel/sync.rs", (use, f"pub use lock::fifo::{{\n{exported}}};\n{use}")),
     ])
@@ -313,7 +322,7 @@ def until(text, later, before):
         # With an item of a numbered list goes the rest of it.
         lines = re.split(r"\n(?!//!    )", paragraph)
         named = [line for line in lines if later.search(line) and f"\n{line}\n" not in before]
-        if all(re.match(r"//[!/]|(pub )?(mod|use) .*;$| {4}\w+,( //)?$", line) for line in named):
+        if all(re.match(r"//[!/]|(pub(\(super\))? )?(mod|use) .*;$| {4}\w+,( //)?$", line) for line in named):
             for before_it, line in zip(["", *lines], lines):
                 # A comment's line goes if it is whole sentences.
                 if line in named and line.startswith("//") and not (

@@ -103,3 +103,32 @@ class Ordering(unittest.TestCase):
     def test_a_missing_row_fails(self):
         with self.assertRaises(SystemExit):
             upstream.ordering(re.sub(r"(?m)^//! \| 4 \|.*\n", "", self.TABLE), 9)
+
+
+class Helpers(unittest.TestCase):
+    """The functions in C. Each is what its name says, or what the module's own one says of the same thing."""
+
+    OF_THE_MODULE = {"trace_contention_": "handover_contention_", "spin_map_": "handover_lockdep_"}
+
+    def bodies(self, folder, prefix):
+        """{name: (parameters, statement)} of the functions of one statement, comments apart; and how many functions there are."""
+        text = "\n".join(path.read_text() for path in sorted((TOP / folder).glob("*.c")))
+        text = re.sub(r"(?s)/\*.*?\*/", "", text)
+        found = re.findall(prefix + r"(\w+)\(([^)]*)\)\s*\{\s*([^;{}]*);\s*\}", text)
+        return len(re.findall(prefix + r"\w+\([^;{]*\{", text)), {name: ([word.split()[-1].lstrip("*") for word in parameters.split(",") if word.strip() != "void"],
+                       " ".join(statement.split())) for name, parameters, statement in found}
+
+    def test_each_is_what_its_name_says(self):
+        total, ours = self.bodies("rust/upstream", "rust_helper_")
+        self.assertEqual(len(ours), total, "one statement each")
+        _, module = self.bodies("rust/linux/spin", "handover_")
+        module = {f"handover_{name}": body for name, body in module.items()}
+        for name, (parameters, statement) in ours.items():
+            there = [module[theirs + name[len(here):]] for here, theirs in self.OF_THE_MODULE.items() if name.startswith(here)]
+            if there:
+                due = there[0][1].replace("(void *)", "")
+            elif name.endswith("_ne"):
+                due = f"{name[:-3]}({parameters[0]}, VAL != {parameters[1]})"
+            else:
+                due = f"{name}({', '.join(parameters)})"
+            self.assertEqual(statement.removeprefix("return "), due, name)

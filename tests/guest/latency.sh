@@ -132,6 +132,37 @@ in_turn() {
 	return 1
 }
 
+# of_longs : hand-overs of a hundred waits that took about as long as a section, which is what most of those took.
+of_longs() {
+	awk -F, '$4 != "all" { next }
+		$5 == "wait" {
+			words = split($13, word, "+")
+			for (i = 1; i <= words; i++) { split(word[i], pair, "="); count[pair[1]] = pair[2]; if (pair[1] > 16 && pair[2] > most) { most = pair[2]; at = pair[1] } }
+			for (bits in count) if (bits > at - 4) long += count[bits]
+		}
+		$5 == "handover" { print int(100 * $6 / (long + 1)) }' $debug/latency
+}
+# Of two locks each has its own stamp: who waited for either is handed that one.
+in_turn_of_two() {
+	for _ in 1 2 3 4 5; do
+		timed 20 duration=2 cs_steps=500000 ncs_steps=0 nlocks=2 || return 1
+		so "h_count > 20" && [ "$(of_longs)" -ge 75 ] && return
+	done
+	of_longs
+	cat $debug/latency
+	return 1
+}
+
+# Owners in interrupts hand over, too: who waits for one is handed the lock by it.
+by_interrupts() {
+	for _ in 1 2 3 4 5; do
+		timed 20 torture_type=twa_irq duration=2 cs_steps=500000 ncs_steps=0 irq_interval=1000 || return 1
+		so "$(did irqs) * 4 > n && h_count > 0.8 * n" && return
+	done
+	cat $debug/latency $debug/results
+	return 1
+}
+
 # Writers of one CPU never wait: who holds the lock there is not preempted. No writer is handed what it did not wait for.
 one_cpu() {
 	timed 20 duration=5 nwriters_stress=4 bind_writers=1 cs_steps=0 ncs_steps=0 || return 1
@@ -182,6 +213,8 @@ verdict "latency: of each lock, writer and run" each
 verdict "latency: of a lock that fails" fails
 verdict "latency: a writer alone" alone
 verdict "latency: two in turn" in_turn
+verdict "latency: two of two locks" in_turn_of_two
+verdict "latency: owners in interrupts" by_interrupts
 verdict "latency: four of one CPU" one_cpu
 verdict "latency: two that seldom meet" seldom
 verdict "latency: a long hold" long

@@ -14,6 +14,8 @@ kept() {
 	echo "torture_type=twa nwriters_stress=4 duration=60 latency=1 nlocks=2 nested_locks=2" >$debug/control || return 1
 	echo stop >$debug/control || return 1
 	await stopped 200 || return 1
+	# Requests that are refused.
+	for _ in 1 2 3 4 5 6 7 8; do ! echo "torture_type=twa runs=0" 2>/dev/null >$debug/control || return 1; done
 	echo "experiment=uncontended runs=2" >$debug/control || return 1
 	await done 600 || return 1
 	rmmod handover || return 1

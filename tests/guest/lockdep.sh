@@ -22,6 +22,7 @@ verdict "raw locks nest" ran torture_type=twa nested_locks=1
 verdict "spin_lock nests deeper" ran torture_type=spin_lock nested_locks=2
 verdict "LOCK_STAT counts" counted twa
 verdict "LOCK_STAT counts a queue" counted mcs
+verdict "interrupts take locks" ran torture_type=raw_spin_lock_irq,twa_irq,ticket_irq,one_word_twa_irq irq_interval=1000
 verdict "all locks nest" ran torture_type=all nested_locks=8 nlocks=2 try_lock=1
 tell_file results $debug/results
 tell_file summary $debug/summary

@@ -28,6 +28,10 @@ for lock; do verdict "${lock%:*} was tortured" tortured "${lock%:*}" "${lock#*:}
 
 gone() {
 	[ "$(cat /sys/module/handover/refcnt)" -eq 0 ] || { echo "references are left"; return 1; }
+	# What it offered is taken back: it may offer all again.
+	known=$(dmesg | sed -n 's/.*handover: locktorture knows \([0-9]*\) locks.*/\1/p')
+	rmmod handover && insmod /handover.ko experiment=none || return 1
+	[ "$(dmesg | grep -c "handover: locktorture knows $known locks")" -eq 2 ] || { dmesg | tail -n 5; return 1; }
 	rmmod handover && rmmod torture
 }
 verdict "all modules can go" gone

@@ -19,6 +19,20 @@ odd() {
 	return $rc
 }
 
+# Numbers of writers are by the CPUs that are on line, isolated or not. A CPU that is off line is not isolated.
+counted() {
+	insmod /handover.ko experiment=none || return 1
+	echo "torture_type=twa nwriters_stress=-1 duration=1 runs=1" >$debug/control && await done 60 && [ "$(column writers)" = 8 ] || return 1
+	echo "torture_type=twa nwriters_stress=sweep duration=1 runs=1" >$debug/control && await done 60 &&
+		[ "$(column writers | paste -sd,)" = 1,2,4 ] || return 1
+	echo 0 >/sys/devices/system/cpu/cpu1/online || return 1
+	echo "torture_type=twa nwriters_stress=1 duration=1 runs=1" >$debug/control && await done 60 && is isolated_cpus 0
+	rc=$?
+	echo 1 >/sys/devices/system/cpu/cpu1/online
+	rmmod handover || return 1
+	return $rc
+}
+
 # The facts are the experiment's, also where the machine has changed since.
 stay() {
 	insmod /handover.ko torture_type=twa nwriters_stress=1 duration=1 runs=1 || return 1
@@ -163,6 +177,7 @@ heard() {
 }
 
 verdict "the facts are the odd machine's" odd
+verdict "CPUs are counted as they are on line" counted
 verdict "the facts stay when the machine changes" stay
 verdict "nothing runs on an isolated CPU" apart often
 verdict "writers run there by word" bound

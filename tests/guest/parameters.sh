@@ -51,6 +51,39 @@ said() {
 	[ "$(grep -E '^(state|runs):' $debug/status)" = "$before" ] || { echo "the state changed"; return 1; }
 }
 
+# A request of 512 bytes is taken whole. One more byte, and it is refused, whatever its words are.
+too_much() {
+	words="torture_type=twa nwriters_stress=1 duration=1 runs=2"
+	mark
+	out=$( (echo "$(printf '%-512s' "$words")" >$debug/control) 2>&1) && { echo "513 bytes were taken"; return 1; }
+	case $out in *"Invalid argument"*) ;; *) echo "$out"; return 1 ;; esac
+	since | grep -q 'handover: control: at most 512 bytes$' || { since; return 1; }
+	! grep -q '^state: running' $debug/status && ! since | grep -q 'Start of test' || { cat $debug/status; return 1; }
+	echo "$(printf '%-505sruns=3' "$words")" >$debug/control || return 1
+	await done 20 || return 1
+	[ "$(column run | paste -sd' ')" = "1 2 3" ] || { cat $debug/results; return 1; }
+}
+
+# A line each second, of what came since; none where none is asked for.
+lines() {
+	for every in 1 0; do
+		mark
+		echo "torture_type=twa nwriters_stress=2 duration=5 runs=1 stat_interval=$every" >$debug/control || return 1
+		await done 20 || return 1
+		since | sed -n 's/.*handover: twa with 2 writers, run 1 of 1: \([0-9.]*\) s of 5 s, \([0-9]*\) acquisitions$/\1 \2/p' >/tmp/lines
+		# The first comes so long after the experiment's begin, of which the run's is later. At the run's end there may be one.
+		least=$((every * 3)) most=$((every * 6))
+		count=$(wc -l </tmp/lines)
+		[ "$count" -ge $least ] && [ "$count" -le $most ] || { echo "every $every s: $count lines: $(cat /tmp/lines)"; return 1; }
+		awk -v every=$every 'NR > 1 && $1 < last + every - 0.2 || $2 <= sum { print "every " every " s: " $0; exit 1 } { last = $1; sum = $2 }' /tmp/lines || return 1
+	done
+}
+
+# A byte that is of no character; and none of it in what is said.
+no_text() {
+	why=$(said "Invalid argument" "$(printf 'runs=1 \377')") || { echo "$why" | tr -cd ' -~'; return 1; }
+}
+
 # Started by control, with insmod's values where no word says otherwise.
 restarted() {
 	echo "torture_type=ticket nwriters_stress=1,2 runs=2" >$debug/control || return 1
@@ -72,6 +105,8 @@ whole() {
 		last=$rows
 	done
 	[ "$(tail -n +2 $debug/results | wc -l)" -eq $(($(locks lock | wc -l) * 2)) ] || { cat $debug/results; return 1; }
+	# The time is what it was, which is none of whole seconds.
+	column seconds | grep -vq '[.]000000$' || { column seconds; return 1; }
 	head -n 1 $debug/results | grep -q '^lock,writers,run,seconds,acquisitions,min,max,failures' ||
 		{ echo "$header"; return 1; }
 }
@@ -85,6 +120,28 @@ busy() {
 	echo stop >$debug/control || return 1
 	await stopped 10 || return 1
 	restarted
+}
+
+# What insmod did not say is drawn for each experiment.
+draws() {
+	seeds=''
+	for _ in 1 2 3; do
+		echo "torture_type=twa nwriters_stress=1 duration=1 runs=1" >$debug/control && await done 20 || return 1
+		seeds="$seeds $(column seed)"
+	done
+	[ "$(echo "$seeds" | tr ' ' '\n' | grep . | sort -u | wc -l)" -eq 3 ] || { echo "$seeds"; return 1; }
+}
+
+# Where a run stands among those of its point, of which this experiment has four.
+positions() {
+	echo "torture_type=ticket,twa nwriters_stress=1,2 duration=1 runs=2" >$debug/control || return 1
+	: >/tmp/seen
+	while grep -q '^state: running' $debug/status; do
+		sed -n 's/^now: .*\(run [0-9]* of [0-9]*\).*/\1/p' $debug/status >>/tmp/seen
+		usleep 50000
+	done
+	await done 20 || return 1
+	[ "$(sort -u /tmp/seen | paste -sd,)" = "run 1 of 2,run 2 of 2" ] || { sort -u /tmp/seen; return 1; }
 }
 
 # Stopped between runs or in one: the rows of those that are over stay.
@@ -133,6 +190,14 @@ logged() {
 	! dmesg | grep 'handover: locktorture'
 }
 
+# verbose=0: the log has the start, the facts at the end, the end, and the workload next to each.
+quiet() {
+	mark
+	echo "torture_type=twa nwriters_stress=1,2 duration=1 runs=1 verbose=0" >$debug/control || return 1
+	await done 20 || return 1
+	[ "$(since | sed -n 's/.*handover: //p' | sed 's/^\(--- [A-Z][a-z]*\|[^ ]*\) .*/\1/' | paste -sd' ')" = "--- Start workload: facts: workload: --- End" ] || { since; return 1; }
+}
+
 # The log's buffer has about 4096 lines. (What is said at level 7 does not come to the console.)
 say_lines() { awk -v lines="$1" 'BEGIN { for (i = 1; i <= lines; i++) { print "<7>line " i >"/dev/kmsg"; fflush("/dev/kmsg") } }'; }
 log_is_full() {
@@ -141,9 +206,9 @@ log_is_full() {
 	[ "$(dmesg | wc -l)" -lt 9000 ] || { echo "the buffer has $(dmesg | wc -l) lines"; return 1; }
 	mark
 	say_lines 3
-	[ "$(since | sed 's/.*\] //' | paste -sd,)" = "line 1,line 2,line 3" ] || { echo "after the mark: $(since | tail -n 5)"; return 1; }
+	[ "$(since | sed 's/.*\] //' | paste -sd,)" = "line 1,line 2,line 3" ] || { echo "after the mark: $(since | wc -l) lines: $(since | tail -n 5)"; return 1; }
 	say_lines 9000
-	[ "$(since | tail -n 1 | sed 's/.*\] //')" = "line 9000" ] || { echo "after the mark: $(since | tail -n 5)"; return 1; }
+	[ "$(since | tail -n 1 | sed 's/.*\] //')" = "line 9000" ] || { echo "after the mark: $(since | wc -l) lines: $(since | tail -n 5)"; return 1; }
 }
 
 # Odd values, read back wherever results are: as a line that status, summary and, at start and end, the log have; as
@@ -187,7 +252,9 @@ sweep() {
 
 bare() {
 	insmod /handover.ko || return 1
-	types=$(locks usual | paste -sd,)
+	# Under PREEMPT_RT there is no spin_lock.
+	types=twa,ticket,spin_lock,raw_spin_lock
+	! is_rt || types=twa,ticket,raw_spin_lock
 	grep -qE "^workload: experiment=torture torture_type=$types"' nwriters_stress=1,2,4 cs_steps=20 ncs_steps=400 checks=owner,counter,order,progress duration=30 runs=7 stall_secs=10 seed=[1-9][0-9]* nice=19$' \
 		$debug/status || { cat $debug/status; return 1; }
 	rmmod handover
@@ -233,6 +300,26 @@ fails_threads() {
 	! cat /proc/[0-9]*/comm 2>/dev/null | grep ho_writer || return 1
 }
 
+# With threads for the writers and not for those that perturb them: with each limit of some, nothing is left. An experiment that
+# was given up while no writer lacked its thread is one of these; there must be one.
+fails_jobs() {
+	most=$(cat /proc/sys/kernel/threads-max)
+	found=0
+	for more in 19 20 21 22 23 24 19 20 21 22 23 24; do
+		mark
+		read -r _ _ _ now _ </proc/loadavg
+		echo $((${now#*/} + more)) >/proc/sys/kernel/threads-max || return 1
+		echo "torture_type=twa nwriters_stress=20 runs=1 duration=1 stutter=1 shuffle_interval=1 onoff_interval=1" >$debug/control &&
+			until settled; do :; done
+		echo "$most" >/proc/sys/kernel/threads-max
+		await '[df]' 20 || return 1
+		! cat /proc/[0-9]*/comm 2>/dev/null | grep ho_ | grep -v ho_control || { echo "with $more"; return 1; }
+		! grep -q '^state: failed: given up' $debug/status || since | grep -q 'no kthread for writer' || found=$((found + 1))
+		[ "$more" -lt 24 ] || [ $found -eq 0 ] || break
+	done
+	[ $found -gt 0 ] || { echo "no limit between"; return 1; }
+}
+
 # A stop that comes when the last run is over has stopped nothing. Many writers leave one by one, so that
 # there is a while between a run's last moment and the experiment's end. Whatever the moment: stopped is what lacks
 # a run or some of a run's time, done is the rest.
@@ -269,7 +356,17 @@ ticket,inlined,far,1 ticket,inlined,far,2 ticket,inlined,near,1 ticket,inlined,n
 	pairs=$(sed -n "s/^workload: experiment=uncontended torture_type=ticket,$other runs=2 pairs=//p" $debug/summary)
 	[ "$(column pairs $debug/uncontended | sort -u)" = "$pairs" ] || { cat $debug/summary; return 1; }
 	[ "$(grep -c '^ticket,inlined,[a-z]*,[12],' $debug/summary)" -eq 4 ] || { cat $debug/summary; return 1; }
-	said "Invalid argument" "experiment=uncontended torture_type=twa,busted"
+	said "Invalid argument" "experiment=uncontended torture_type=twa,busted" || return 1
+	echo "experiment=uncontended torture_type=twa_irq runs=1" >$debug/control && await done 60 || return 1
+	[ "$(column lock $debug/uncontended | sort -u)" = twa_irq ] || { cat $debug/uncontended; return 1; }
+	# Under emulation far pairs take longer, in runs that begin with them and in those that do not.
+	grep -q TCG /proc/cpuinfo || return 0
+	for _ in 1 2 3 4 5; do
+		echo "experiment=uncontended torture_type=twa runs=6" >$debug/control && await done 60 || return 1
+		awk -F, 'NR > 1 { sum[$3, $4 % 2] += $6 } END { exit !(sum["far", 0] > 1.05 * sum["near", 0] && sum["far", 1] > 1.05 * sum["near", 1]) }' $debug/uncontended && return
+	done
+	cat $debug/uncontended
+	return 1
 }
 
 for bad in torture_type=hemlock torture_type=twa,twa torture_type= nwriters_stress=0 nwriters_stress=-2 \
@@ -288,6 +385,7 @@ insmod /handover.ko torture_type=twa nwriters_stress=2 duration=1 runs=1 || exit
 verdict "the experiment that insmod asked for" await done 20
 verdict "dmesg" logged
 verdict "summary and locks" summary
+verdict "verbose: little on the log" quiet
 verdict "files are root's" root_only
 verdict "the facts are the machine's" facts
 verdict "the facts: nobody traces" is tracers none
@@ -296,6 +394,7 @@ verdict "every result says its workload" workload
 verdict "a sweep over writers" sweep
 verdict "state: failed, by a check" fails_checks
 verdict "state: failed, given up" fails_threads
+verdict "no threads for what perturbs" fails_jobs
 verdict "a stop after the last run" late_stop
 verdict "uncontended: what was asked for" uncontended
 verdict "control starts another" restarted
@@ -303,12 +402,16 @@ verdict "whole rows in mid-run" whole
 verdict "control: EBUSY, stop" busy
 verdict "control: stop keeps what was measured" stopped_rows
 verdict "control: duration=0" endless
+verdict "stat_interval: lines" lines
+verdict "control: a seed each" draws
+verdict "status: where a run stands" positions
 verdict "control refuses an unknown word" said "Invalid argument" "speed=9"
 verdict "control refuses a bad value" said "Invalid argument" "runs=2 duration=x"
 verdict "control refuses to do nothing" said "Invalid argument" "experiment=none"
 verdict "control refuses what is no word" said "Invalid argument" "faster"
 verdict "control refuses nothing at all" said "Invalid argument" ""
-verdict "control refuses too much" said "Invalid argument" "$(head -c 600 /dev/zero | tr '\0' x)"
+verdict "control refuses what is no text" no_text
+verdict "control refuses too much" too_much
 rmmod handover || failed=1
 verdict "insmod alone" bare
 finish

@@ -75,13 +75,20 @@ pauses_are_no_stall() {
 }
 
 shuffles() {
-	begun duration=4 nwriters_stress=3 shuffle_interval=1 || return 1
+	# More moves than there are CPUs: after the last comes the first.
+	begun duration=7 nwriters_stress=3 shuffle_interval=1 || return 1
 	seen where || return 1
 	others=$(sort -u /tmp/seen | grep -vx "$all_cpus" | paste -sd' ')
 	for mask in $others; do
 		case $mask in 1-3 | 0,2-3 | 0-1,3 | 0-2) ;; *) unique; return 1 ;; esac
 	done
-	[ "$(echo "$others" | wc -w)" -ge 3 ] && [ "$(did shuffles)" -ge 3 ] || { unique; cat $debug/results; return 1; }
+	[ "$(echo "$others" | wc -w)" -eq 4 ] && [ "$(did shuffles)" -ge 5 ] || { unique; cat $debug/results; return 1; }
+}
+
+# Who is to do something an hour from now hears that the run is over.
+hears_the_end() {
+	ran 20 duration=1 stutter=60 shuffle_interval=3600 onoff_interval=3600 onoff_holdoff=3600 || return 1
+	[ "$(did pauses) $(did offlines)" = "0 0" ] || { cat $debug/results; return 1; }
 }
 
 binds() {
@@ -91,8 +98,13 @@ binds() {
 	begun duration=4 nwriters_stress=3 bind_writers=1-2 shuffle_interval=1 || return 1
 	seen where || return 1
 	case $(unique) in "1 1-2 2" | "1 2") ;; *) unique; return 1 ;; esac
-	# Of four moves two spare a CPU on which they do not run anyhow.
-	[ "$(did shuffles)" -le 2 ] || { cat $debug/results; return 1; }
+	# All have the same, but for a look at which they are told.
+	begun duration=4 nwriters_stress=3 bind_writers=1-2 shuffle_interval=1 || return 1
+	# shellcheck disable=SC2016 # at each look
+	seen eval 'echo $(where | sort -u)' || return 1
+	[ $(($(awk 'NF > 1' /tmp/seen | wc -l) * 5)) -lt "$(wc -l </tmp/seen)" ] || { sort /tmp/seen | uniq -c; return 1; }
+	# Of four moves two spare a CPU on which they do not run anyhow. There is a move at the start, and at most one each second.
+	[ "$(did shuffles)" -le $(($(column seconds | cut -d. -f1) / 2 + 1)) ] || { cat $debug/results; return 1; }
 	begun duration=2 bind_writers=3 || return 1
 	seen where || return 1
 	[ "$(unique)" = 3 ] || { unique; return 1; }
@@ -114,16 +126,16 @@ stays_bound() {
 	sort /tmp/looks | uniq -c
 	return 1
 }
-# It is gone when the second run begins.
+# refused LOCK WORDS : with these perturbations CPU 3 is gone when the second run begins.
 refused() {
 	mark
-	begun duration=2 runs=2 bind_writers=3 || return 1
+	begun duration=2 runs=2 torture_type="$1" "$2" || return 1
 	echo 0 >/sys/devices/system/cpu/cpu3/online || return 1
 	await failed 20
 	rc=$?
 	echo 1 >/sys/devices/system/cpu/cpu3/online
 	[ "$rc $(sed -n 's/^state: //p' $debug/status) $(column run)" = "0 failed: given up: EINVAL 1" ] &&
-		since | grep -q 'handover: twa: 2 of 2 writers are refused their CPUs or timers: bind_writers=3$' || { cat $debug/status; since; return 1; }
+		since | grep -q "handover: $1: 2 of 2 writers are refused their CPUs or timers: $2\$" || { cat $debug/status; since; return 1; }
 }
 
 nowhere() {
@@ -144,6 +156,20 @@ goes_off_line() {
 	left=$(cat $online)
 	echo 1 >/sys/devices/system/cpu/cpu3/online
 	[ "$left" = 0-2 ] && ! grep -q 3 /tmp/seen || { echo "left $left"; unique; return 1; }
+}
+
+# A CPU that somebody else brings back is there.
+others_bring_back() {
+	begun duration=60 onoff_interval=30 seed=2 || return 1
+	i=0
+	until [ "$(cat $online)" = 0-2 ]; do
+		i=$((i + 1))
+		[ $i -lt 200 ] || { echo "CPU 3 does not go"; stopped; return 1; }
+		usleep 50000
+	done
+	echo 1 >/sys/devices/system/cpu/cpu3/online || return 1
+	stopped || return 1
+	[ "$(did away) $(cat $online)" = "0 $all_cpus" ] || { cat $debug/results $online; return 1; }
 }
 
 holds_off() {
@@ -210,16 +236,101 @@ boosts() {
 	ran 20 duration=3 rt_boost=2 rt_boost_factor=10000 || return 1
 	seldom=$(($(did boosts) * 1000 / ($(total) / 1000 + 1)))
 	[ "$often" -gt $((seldom * 20)) ] || { echo "$often and $seldom of a million"; return 1; }
+	# One in writers * factor sections is a boost's first, and one in twice as many its last: of so many and half of it again
+	# there is one boost. (Of 400 a quarter is seven standard deviations.)
+	boosts=0 sections=0
+	for _ in 1 2 3 4 5 6 7 8; do
+		ran 20 duration=2 rt_boost=2 rt_boost_factor=5 || return 1
+		boosts=$((boosts + $(did boosts))) sections=$((sections + $(total)))
+		[ $boosts -lt 400 ] || break
+	done
+	[ $boosts -ge 400 ] && [ $((boosts * 30 * 4)) -gt $((sections * 3)) ] && [ $((boosts * 30 * 3)) -lt $((sections * 4)) ] ||
+		{ echo "$boosts boosts in $sections sections"; return 1; }
 }
 
 is_fifo() {
-	begun duration=2 writer_fifo=1 || return 1
-	seen policies || return 1
-	# (At the run's end they are no longer so.)
+	# At the run's end they are no longer so, which weighs where few looks are had.
+	for _ in 1 2 3 4 5; do
+		begun duration=2 writer_fifo=1 || return 1
+		seen policies || return 1
+		[ "$(failing)" = 0 ] || break
+		[ "$(grep -cx 1 /tmp/seen)" -le $(($(wc -l </tmp/seen) * 9 / 10)) ] || break
+	done
 	[ "$(grep -cx 1 /tmp/seen)" -gt $(($(wc -l </tmp/seen) * 9 / 10)) ] && [ "$(failing)" = 0 ] || { unique; cat $debug/results; return 1; }
 	# More of them than CPUs: each gets there, and so does everybody else.
 	ran 30 duration=2 writer_fifo=1 nwriters_stress=6 || return 1
-	[ "$(failing) $(column min | grep -cvx 0)" = "0 1" ] || { cat $debug/results; return 1; }
+	[ "$(failing) $(column min | grep -cvx 0) $(column nice)" = "0 1 19" ] || { cat $debug/results; return 1; }
+	# They rest now and then, and work most of the time: a tenth of what others acquire is little.
+	ran 20 duration=2 writer_fifo=1 || return 1
+	fifo=$(total)
+	ran 20 duration=2 || return 1
+	[ $((fifo * 10)) -gt "$(total)" ] || { echo "$fifo of $(total)"; return 1; }
+}
+
+# busy : CPU 3 is busy with loops that outweigh writers by a thousand times, until `free`. This shell stays away: what it starts
+# would wait for the loops too, which it is to end.
+busy() {
+	hogs=''
+	taskset -p 7 $$ >/dev/null || return 1
+	for _ in 1 2 3 4 5 6; do
+		while :; do :; done >/dev/null 2>&1 &
+		hogs="$hogs $!"
+		taskset -p 8 $! >/dev/null && renice -20 $! || return 1
+	done
+}
+free() {
+	# shellcheck disable=SC2086 # words
+	kill $hogs
+	taskset -p f $$ >/dev/null
+}
+
+# until_stalled LOOKS : CPU 3 is busy until the watchdog speaks, or after so many looks.
+until_stalled() {
+	looks=0
+	busy || looks=$1
+	until [ $looks -ge $1 ] || since | grep -q 'has acquired nothing'; do
+		looks=$((looks + 1))
+		usleep 100000
+	done
+	free && [ $looks -lt $1 ]
+}
+
+# Nobody acquires anything while a CPU is taken from all writers. That is a stall of each, eight of which are named. It
+# ends, so nothing hangs, and the module can go. (Writers have five seconds to leave: this shell may be slow to end the loops.)
+stalls() {
+	mark
+	begun duration=60 nwriters_stress=12 bind_writers=3 stall_secs=4 || return 1
+	until_stalled 200 || return 1
+	await failed 20 || { since; return 1; }
+	[ "$(column progress_failures) $(column hung)" = "12 0" ] && [ "$(since | grep -c 'has acquired nothing for 4 s')" -eq 8 ] ||
+		{ cat $debug/results; since; return 1; }
+	rmmod handover && insmod /handover.ko experiment=none stat_interval=0
+}
+
+# The same, three times as long as it takes, where nobody looks for stalls.
+unwatched() {
+	mark
+	begun duration=60 nwriters_stress=4 bind_writers=3 stall_secs=1 checks=owner,counter,order || return 1
+	! until_stalled 40 || { since; return 1; }
+	echo stop >$debug/control && await stopped 20 || return 1
+	[ "$(failing)" = 0 ] && ! since | grep 'has acquired nothing' || { cat $debug/results; return 1; }
+}
+
+# Writers that do not come together have not stalled. They are waited for up to five seconds: this shell may be slow to end the
+# loops, so that one of three runs is to show it.
+gathers() {
+	for _ in 1 2 3; do
+		mark
+		busy || { free; return 1; }
+		echo "torture_type=twa nwriters_stress=4 bind_writers=3 stall_secs=1 duration=1 runs=1" >$debug/control || { free; return 1; }
+		usleep 2500000
+		free || return 1
+		await '[df]' 30 || return 1
+		since | grep -q 'has acquired nothing' || { [ "$(failing)" = 0 ] && return; }
+	done
+	cat $debug/results
+	since
+	return 1
 }
 
 # A long hold is a wait that is too long, where the other writer has a CPU. (The host may take one for as long.)
@@ -240,6 +351,24 @@ holds_long() {
 	[ "$holds" -gt 0 ] && [ "$holds" -le 45 ] || { cat $debug/results; return 1; }
 	ran 20 duration=2 acq_writer_lim=$((hz * 1000)) || return 1
 	[ "$(failing) $(did long_holds)" = "0 0" ] || { cat $debug/results; return 1; }
+}
+
+# A wait for a nested lock has no limit. (Now and then one waits for the section's own lock, of 64, or the host takes a CPU.)
+# One section of 400,000 takes long, for each writer: on a busy host, five seconds often have none.
+nested_unlimited() {
+	late=0
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+		echo "torture_type=twa nwriters_stress=2 runs=1 duration=5 cs_steps=0 ncs_steps=0 nlocks=64 nested_locks=8 long_hold=100 acq_writer_lim=$((hz / 20))" >$debug/control
+		await '[df]' 20 || return 1
+		if [ "$(did long_holds)" -ne 0 ]; then
+			[ "$(failing)" -ne 0 ] || return 0
+			late=$((late + 1))
+			[ $late -lt 5 ] || break
+		fi
+	done
+	echo "$late runs with a wait that was too long"
+	cat $debug/results
+	return 1
 }
 
 # Of N nested locks a section takes half.
@@ -303,9 +432,20 @@ interrupts() {
 		done
 		[ $all -gt 200 ] || { cat $debug/results; return 1; }
 	done
+	# In a pause they take none: of two seconds one is a pause. Of some runs one is to show it.
+	for _ in 1 2 3 4 5; do
+		ran 20 torture_type=twa_irq duration=2 nwriters_stress=1 irq_interval=1000 || return 1
+		all=$(did irqs)
+		ran 20 torture_type=twa_irq duration=2 nwriters_stress=1 irq_interval=1000 stutter=1 || return 1
+		some=$(did irqs)
+		[ $((some * 10)) -ge $((all * 7)) ] || break
+	done
+	[ "$some" -gt 100 ] && [ $((some * 10)) -lt $((all * 7)) ] || { echo "$all and $some"; return 1; }
 	mark
-	(echo "torture_type=twa,twa_irq irq_interval=100" >$debug/control) 2>&1 | grep -q 'Invalid argument' || return 1
-	since | grep -q 'handover: irq_interval=100: allowed: 0 with twa; more with locks whose names end in _irq$' || { since; return 1; }
+	for types in twa,twa_irq twa_irq,twa; do
+		(echo "torture_type=$types irq_interval=100" >$debug/control) 2>&1 | grep -q 'Invalid argument' || return 1
+	done
+	[ "$(since | grep -c 'handover: irq_interval=100: allowed: 0 with twa; more with locks whose names end in _irq$')" -eq 2 ] || { since; return 1; }
 }
 
 # Every result has the words: odd ones of all, as they stand.
@@ -321,6 +461,15 @@ rt_boost_factor=77 writer_fifo=1 acq_writer_lim=99999 nlocks=3 try_lock=1 irq_in
 	[ "$(column perturbations)" = "$(echo "$words" | tr ' ' +)" ] || { cat $debug/results; return 1; }
 	grep -qx "perturbed: $words: the rates are no figures" $debug/summary || { cat $debug/summary; return 1; }
 	case $(fact spoiled_by $debug/summary) in PERTURBED | *,PERTURBED) ;; *) cat $debug/summary; return 1 ;; esac
+	# By insmod as by control.
+	# shellcheck disable=SC2086 # words
+	rmmod handover && insmod /handover.ko stat_interval=0 runs=1 duration=1 nwriters_stress=1 torture_type=twa_irq $words || return 1
+	await done 30 || return 1
+	grep -q "^workload: experiment=torture .* nice=19 $words\$" $debug/status || { cat $debug/status; return 1; }
+	# Pairs have none of it.
+	echo "experiment=uncontended torture_type=twa_irq runs=1" >$debug/control && await done 60 || return 1
+	! grep -q PERTURBED $debug/summary $debug/status || { cat $debug/summary; return 1; }
+	rmmod handover && insmod /handover.ko experiment=none stat_interval=0 || return 1
 	# The next experiment has none of it.
 	ran 20 duration=1 || return 1
 	[ "$(column perturbations)" = none ] && ! grep -q PERTURBED $debug/summary || { cat $debug/summary; return 1; }
@@ -350,18 +499,25 @@ verdict "asked for nothing, nothing is done" nothing
 verdict "stutter: all writers pause" stutters
 verdict "stutter: a pause is no stall" pauses_are_no_stall
 verdict "shuffle_interval: a CPU is left to none" shuffles
+verdict "whoever perturbs hears the run's end" hears_the_end
 verdict "bind_writers: they stay there" binds
 verdict "bind_writers: while CPUs go and come" stays_bound
 verdict "bind_writers: where no CPU is" nowhere
-verdict "bind_writers: where no CPU is any more" refused
+verdict "bind_writers: where no CPU is any more" refused twa bind_writers=3
+verdict "bind_writers: with a timer there, and jobs" refused twa_irq "stutter=1 shuffle_interval=1 bind_writers=3 irq_interval=1000"
 verdict "onoff_interval: CPUs go, and all are back" goes_off_line
 verdict "onoff_interval: back after stop and rmmod" comes_back
+verdict "onoff_interval: one is brought back by others" others_bring_back
 verdict "onoff_interval: one stays away" stays_away
 verdict "onoff_holdoff: none goes before" holds_off
 verdict "rt_boost: now and then" boosts
 verdict "writer_fifo: all the time" is_fifo
+verdict "a stall that ends" stalls
+verdict "a stall is none while writers gather" gathers
+verdict "a stall that is not looked for" unwatched
 verdict "long_hold and acq_writer_lim" holds_long
 verdict "nested_locks: half of them" nests
+verdict "nested_locks: no limit for a wait" nested_unlimited
 verdict "nested_locks: raw_res_spin_lock finds no deadlock" no_deadlock
 verdict "nlocks: each has its own" several
 verdict "try_lock: first" tries

@@ -101,7 +101,7 @@ idle() { awk -F, 'NR > 1 && $6 == 0' /tmp/results | wc -l; }
 mark() { marked=$(dmesg | tail -n 1); }
 since() {
 	# shellcheck disable=SC2016 # awk's
-	dmesg | marked=$marked awk '{ said = $0 == ENVIRON["marked"] ? "" : said $0 "\n" } END { printf "%s", said }'
+	dmesg | marked=$marked awk '{ line[NR] = $0 } $0 == ENVIRON["marked"] { last = NR } END { for (i = last + 1; i <= NR; i++) print line[i] }'
 }
 
 # fact NAME [FILE] : what the facts line says of it.

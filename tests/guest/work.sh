@@ -40,7 +40,8 @@ placed() {
 # than there are writers. So some writer has no share in it, although each acquired before.
 uncounted() {
 	for cpu in 1 2 3; do echo 0 >/sys/devices/system/cpu/cpu$cpu/online || return 1; done
-	experiment 120 torture_type=twa nwriters_stress=1024 duration=1 runs=1 cs_steps=50000 ncs_steps=0
+	# (All warm up for seconds, in which one after the other acquires: nobody has stalled.)
+	experiment 120 torture_type=twa nwriters_stress=1024 duration=1 runs=1 cs_steps=50000 ncs_steps=0 stall_secs=2
 	rc=$?
 	for cpu in 1 2 3; do echo 1 >/sys/devices/system/cpu/cpu$cpu/online || return 1; done
 	cat /tmp/results

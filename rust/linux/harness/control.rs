@@ -8,14 +8,15 @@ use super::{
     plan::{self, Plan},
     registry::Entry,
     report,
+    run::Control,
     shim::{self, Thread},
     state::{End, Inner, Progress, State},
-    torture::{self, Control, Record},
+    torture::{self, Record},
     uncontended::{self, Bench},
 };
 use crate::{
     locks::Word as _,
-    measure::{plan::Kind, verdict},
+    measure::{plan::Kind, verdict, watch::Every},
     spin::Word,
 };
 use kernel::{
@@ -223,12 +224,7 @@ impl Harness {
                         verdict.stopped = true;
                         return Ok(verdict);
                     };
-                    verdict.hung |= outcome.hung != 0;
-                    // A stop that came after a run's last moment cut nothing.
-                    verdict.stopped |= outcome.is_cut() && control.stopping();
-                    if outcome.failures() != 0 {
-                        verdict.failed = verdict.failed.or(Some(lock));
-                    }
+                    verdict.add(&outcome, control.stopping());
                     if plan.is_verbose() {
                         report::print_run(&outcome);
                     }
@@ -313,8 +309,8 @@ unsafe extern "C" fn control(arg: *mut c_void) -> c_int {
 struct Asked<'a> {
     harness: &'a Harness,
     plan: &'a Plan,
-    /// The time of the last progress line.
-    printed: core::cell::Cell<u64>,
+    /// When a progress line is due.
+    lines: core::cell::Cell<Every>,
 }
 
 impl<'a> Asked<'a> {
@@ -322,7 +318,7 @@ impl<'a> Asked<'a> {
         Self {
             harness,
             plan,
-            printed: core::cell::Cell::new(shim::now_ns()),
+            lines: core::cell::Cell::new(Every::new(plan.stat_interval, shim::now_ns())),
         }
     }
 }
@@ -359,10 +355,9 @@ impl Control for Asked<'_> {
             acquisitions: acquisitions(),
         };
         self.harness.inner.lock().progress = Some(progress);
-        let now = shim::now_ns();
-        let interval = u64::from(self.plan.stat_interval) * 1_000_000_000;
-        if interval != 0 && now.saturating_sub(self.printed.get()) >= interval {
-            self.printed.set(now);
+        let (is_due, lines) = self.lines.get().look(shim::now_ns());
+        self.lines.set(lines);
+        if is_due {
             report::print_progress(&progress, self.plan);
         }
     }

@@ -150,7 +150,7 @@ void handover_governor(char *name, size_t len)
 	bool first = true;
 
 	for_each_online_cpu(cpu) {
-		struct cpufreq_policy *policy = cpufreq_cpu_get(cpu);
+		struct cpufreq_policy *policy __free(put_cpufreq_policy) = cpufreq_cpu_get(cpu);
 		const char *its = "none";
 
 		if (policy) {
@@ -162,10 +162,8 @@ void handover_governor(char *name, size_t len)
 		else if (strncmp(name, its, len - 1))
 			strscpy(name, "mixed", len);
 		first = false;
-		if (policy) {
+		if (policy)
 			up_read(&policy->rwsem);
-			cpufreq_cpu_put(policy);
-		}
 	}
 #endif
 }

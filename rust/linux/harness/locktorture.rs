@@ -41,19 +41,21 @@ impl Cells {
         }
     }
 
-    /// Acquires lock `at`.
+    /// Acquires lock `at`. One that refuses is asked again: locktorture goes on as the owner, whatever is returned.
     ///
     /// # Safety
     ///
     /// `init` made the locks as of this type.
     unsafe fn lock<S: Subject>(&self, at: usize) {
-        // SAFETY: By this function's contract.
-        let token = unsafe { S::lock(self.locks[at].state::<S>()) };
-        if S::REFUSES && token == REFUSED {
-            // The console is judged, and locktorture takes no error.
+        let token = loop {
+            // SAFETY: By this function's contract.
+            let token = unsafe { S::lock(self.locks[at].state::<S>()) };
+            if !S::REFUSES || token != REFUSED {
+                break token;
+            }
+            // The console is judged.
             kernel::warn_on!(true);
-            return;
-        }
+        };
         // SAFETY: This thread owns the lock.
         unsafe { self.tokens[at].get().write_volatile(token) };
     }

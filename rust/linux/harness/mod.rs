@@ -14,14 +14,18 @@
 //! | `subject.rs` | what can be tortured and timed |
 //! | `locktorture.rs` | what locktorture calls of a lock |
 //! | `times.rs` | stamps of the time stamp counter, and a writer's times |
+//! | `arena.rs` | what writers share: the locks, what those protect, the course |
 //! | `writer.rs` | a writer's loop and the checks in it |
-//! | `perturbed.rs` | the loop of a writer that is perturbed; what an interrupt of its CPU does |
+//! | `interrupts.rs` | a timer's interrupt that takes the lock where a writer runs |
+//! | `nested.rs` | the locks that a writer takes around the one of its section |
+//! | `perturbed.rs` | the loop of a writer that is perturbed |
 //! | `perturb.rs`, `perturb.c` | what is done to writers from outside; what Rust cannot reach of that |
 //! | `registry.rs` | the locks that can be named |
 //! | `offer.rs` | those locks, offered to locktorture |
 //! | `plan.rs` | an experiment's parameters, of this machine and these locks |
 //! | `stall.rs` | the watchdog over a run's writers |
-//! | `torture.rs` | one run: start, measure, stop, judge |
+//! | `run.rs` | what there is to a run: made, awaited, judged, ended |
+//! | `torture.rs` | a run: start, measure, stop |
 //! | `uncontended.rs` | runs of the uncontended pairs |
 //! | `facts.rs`, `facts.c` | what a figure must be read with; which slow path spinlocks have |
 //! | `state.rs` | what requests, results and readers share |
@@ -29,10 +33,13 @@
 //! | `control.rs` | experiments: the control thread, its requests and results |
 //! | `files.rs` | debugfs |
 
+pub(crate) mod arena;
 mod control;
 mod facts;
 mod files;
+mod interrupts;
 mod locktorture;
+mod nested;
 mod offer;
 mod pairs;
 mod perturb;
@@ -40,6 +47,7 @@ mod perturbed;
 mod plan;
 mod registry;
 mod report;
+mod run;
 pub(crate) mod shim;
 mod stall;
 mod state;

@@ -50,7 +50,7 @@ bool handover_raw_spin_trylock(raw_spinlock_t *lock)
  */
 int handover_allow(struct task_struct *task, int first, int last, int but)
 {
-	cpumask_var_t mask;
+	cpumask_var_t mask __free(free_cpumask_var) = CPUMASK_VAR_NULL;
 	int cpu, error, spared = 0;
 
 	if (!zalloc_cpumask_var(&mask, GFP_KERNEL))
@@ -66,7 +66,6 @@ int handover_allow(struct task_struct *task, int first, int last, int but)
 			cpumask_set_cpu(but, mask);
 	}
 	error = set_cpus_allowed_ptr(task ?: current, mask);
-	free_cpumask_var(mask);
 	return error ?: spared;
 }
 

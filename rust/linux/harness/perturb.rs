@@ -4,8 +4,8 @@
 //! and one takes CPUs off line. What a writer does to itself is in `perturbed.rs`.
 
 use super::{
+    arena::{phase, Arena, Once, NO_CPU},
     shim::{self, Thread},
-    writer::{phase, Arena, Once, NO_CPU},
 };
 use crate::{
     locks::Word as _,

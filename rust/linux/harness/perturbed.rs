@@ -3,79 +3,14 @@
 //! A writer that is perturbed, or that takes times. It is checked as all are, and what it acquires is no figure.
 
 use super::{
-    shim::{self, Timer},
+    arena::{phase, Arena, Course, Perturb},
+    interrupts::{interrupts, release},
+    nested::Nested,
+    shim,
     subject::{Subject, REFUSED},
-    writer::{bump, outside, phase, section, told, Arena, Course, Guarded, Perturb, Writer},
+    writer::{bump, outside, section, Writer},
 };
-use crate::{
-    locks::Word as _,
-    measure::{
-        perturb::{Perturbations, MAX_NESTED},
-        prng::Prng,
-    },
-    spin,
-};
-use kernel::ffi::c_void;
-
-/// A section in a timer's interrupt, on the CPU on which a writer began.
-///
-/// # Safety
-///
-/// `arg` must point to a record of interrupts, whose arena has a lock of type `S`. Interrupts are off.
-unsafe extern "C" fn tick<S: Subject>(arg: *mut c_void) {
-    // SAFETY: By this function's contract.
-    let me = unsafe { &*arg.cast::<Writer>() };
-    // SAFETY: The arena outlives the record.
-    let arena = unsafe { &*me.arena };
-    let course = &arena.course;
-    let phase = course.phase.load_relaxed();
-    if phase == phase::STOP || arena.is_paused() {
-        return;
-    }
-    let lock = arena.lock.state::<S>();
-    let mut prng = Prng::new(course.seed ^ me.total.read());
-    // SAFETY: The arena's lock is of type `S`.
-    let ticket = unsafe { S::lock(lock) };
-    section::<S>(
-        me,
-        &arena.guarded,
-        course.checks,
-        ticket,
-        &mut prng,
-        |prng| prng.steps(course.cs_steps),
-    );
-    release(&arena.perturb.plan, &arena.guarded);
-    // SAFETY: Locked above.
-    unsafe { S::unlock(lock, ticket) };
-    bump(&me.total);
-}
-
-/// Leaves a stamp for the next owner, where times are taken. The caller releases the lock next.
-#[inline(always)]
-fn release(plan: &Perturbations, guarded: &Guarded) {
-    if plan.latency != 0 {
-        guarded.released.write(shim::stamp());
-    }
-}
-
-/// Has this CPU's timer take the lock from its interrupt until the result is dropped.
-fn interrupts<S: Subject>(me: &Writer, microseconds: u32) -> Option<Timer> {
-    if !S::IS_IRQ || me.irq.is_null() {
-        return None;
-    }
-    // SAFETY: `tick` expects a record of interrupts. It outlives the writer, which drops the timer at its end.
-    let timer = unsafe {
-        Timer::start(
-            tick::<S>,
-            me.irq.cast_mut().cast(),
-            u64::from(microseconds) * 1000,
-        )
-    };
-    if timer.is_err() {
-        me.is_refused.write(true);
-    }
-    timer.ok()
-}
+use crate::{locks::Word as _, measure::prng::Prng, spin};
 
 /// How long a real-time writer runs until it sleeps, in jiffies.
 const FIFO_TICKS: u64 = 4;
@@ -130,18 +65,8 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
 
         let (lock, guarded) = arena.unit(fate.below(plan.nlocks));
         let lock = lock.state::<S>();
-        // The lowest first, so that no two writers wait for each other.
-        let set = plan.nested(&mut fate);
-        let is_nested = |at: usize| set >> at & 1 != 0;
-        let mut tokens = [0; MAX_NESTED as usize];
-        for (at, (cell, token)) in arena.perturb.nested.iter().zip(&mut tokens).enumerate() {
-            if is_nested(at) {
-                // SAFETY: As the arena's own lock.
-                *token = unsafe { S::lock(cell.state::<S>()) };
-                told::<S>(me, *token);
-                bump(&me.nested);
-            }
-        }
+        // SAFETY: The arena's locks are of type `S` by `writer`'s contract. They are released below.
+        let nested = unsafe { Nested::lock::<S>(me, arena, plan.nested(&mut fate)) };
         if is_timed {
             // The wait is for the lock, and not for a CPU.
             // SAFETY: Paired with `preempt_enable` below.
@@ -182,12 +107,8 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
         release(plan, guarded);
         // SAFETY: Locked above.
         unsafe { S::unlock(lock, ticket) };
-        for (at, (cell, token)) in arena.perturb.nested.iter().zip(&tokens).enumerate().rev() {
-            if is_nested(at) {
-                // SAFETY: Locked above.
-                unsafe { S::unlock(cell.state::<S>(), *token) };
-            }
-        }
+        // SAFETY: Locked above.
+        unsafe { nested.unlock::<S>(arena) };
 
         // Outside the section, which others wait for.
         if let Some(times) = times {

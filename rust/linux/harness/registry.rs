@@ -50,7 +50,7 @@ unsafe impl Sync for Entry {}
 /// all timed pairs of a layout have one.
 macro_rules! entry {
     ($name:ident, $subject:ty, $is_usual:literal, $about:literal) => {
-        use crate::harness::{perturbed, registry::*, subject::Subject as _, writer};
+        use crate::harness::{arena::Arena, perturbed, registry::*, subject::Subject as _, writer};
         use kernel::ffi::{c_int, c_void};
 
         pub(super) const ENTRY: Entry = Entry {
@@ -89,12 +89,12 @@ macro_rules! entry {
         page_aligned!(".text.handover_laps.", $name);
         #[inline(never)]
         #[link_section = concat!(".text.handover_laps.", stringify!($name))]
-        fn laps(me: &writer::Writer, arena: &writer::Arena) -> crate::measure::prng::Prng {
+        fn laps(me: &writer::Writer, arena: &Arena) -> crate::measure::prng::Prng {
             writer::laps::<$subject>(me, arena)
         }
 
         #[inline(never)]
-        fn perturbed(me: &writer::Writer, arena: &writer::Arena) -> crate::measure::prng::Prng {
+        fn perturbed(me: &writer::Writer, arena: &Arena) -> crate::measure::prng::Prng {
             perturbed::laps::<$subject>(me, arena)
         }
 

@@ -6,9 +6,10 @@
 //! preemption off, and may leave no CPU to any thread.
 
 use super::{
+    arena::Once,
     plan::Plan,
     shim::{self, Thread},
-    writer::{Once, Writer},
+    writer::Writer,
 };
 use crate::{locks::Word as _, measure::watch};
 use kernel::{ffi::c_void, prelude::*};

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     locks::{Make, RawLock, Word as _},
     measure::perturb::MAX_NESTED,
-    spin::{self, Linux, Off, SpinBackend, SpinRaw, SpinState, Word},
+    spin::{self, Linux, Off, SpinBackend, SpinRaw, SpinState, Token, Word},
 };
 use core::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit};
 #[cfg(not(CONFIG_PREEMPT_RT))]
@@ -128,19 +128,19 @@ unsafe impl<R: SpinRaw + 'static, O: Off> Subject for SpinBackend<R, O> {
     #[inline(always)]
     unsafe fn lock(state: *mut Self::State) -> u32 {
         // SAFETY: By this function's contract.
-        unsafe { <Self as Backend>::lock(state) }
+        unsafe { <Self as Backend>::lock(state) }.number()
     }
 
     #[inline(always)]
     unsafe fn try_lock(state: *mut Self::State) -> Option<u32> {
         // SAFETY: By this function's contract.
-        unsafe { <Self as Backend>::try_lock(state) }
+        unsafe { <Self as Backend>::try_lock(state) }.map(|token| token.number())
     }
 
     #[inline(always)]
     unsafe fn unlock(state: *mut Self::State, token: u32) {
         // SAFETY: By this function's contract.
-        unsafe { <Self as Backend>::unlock(state, &token) };
+        unsafe { <Self as Backend>::unlock(state, &Token::from_number(token)) };
     }
 
     #[inline(always)]

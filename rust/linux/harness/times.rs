@@ -45,19 +45,10 @@ const STAMPS: u32 = 1000;
 
 /// The clock of the stamps, with what one costs. None if the kernel does not trust it.
 pub(crate) fn clock() -> Option<Clock> {
-    let clock = Clock {
-        khz: shim::stamp_khz()?,
-        stamp_ns: 0,
-    };
-    // An interrupt spoils one of the tries.
-    let ticks = (0..8).map(|_| {
+    let tries = (0..8).map(|_| {
         let from = shim::stamp();
         let to = (0..STAMPS).fold(from, |_, _| shim::stamp());
         to.saturating_sub(from)
     });
-    let ns = clock.ns(ticks.min()?).div_ceil(STAMPS.into());
-    Some(Clock {
-        stamp_ns: ns as u32,
-        ..clock
-    })
+    Clock::measured(shim::stamp_khz()?, tries, STAMPS)
 }

@@ -11,6 +11,7 @@ use kernel::{
     ffi::c_void,
     interrupt::{local_interrupt_disable, LocalInterruptDisabled},
     prelude::*,
+    processor::cpu_relax,
     sync::{
         atomic::{Atomic, Relaxed},
         lock::Lock,
@@ -137,4 +138,60 @@ pub(super) fn beside_timers<R: SpinRaw>(lock: &SpinIrq<u32, R>, threads: u32) ->
         ticks: ticks.load(Relaxed),
         enough: enough.load(Relaxed),
     })
+}
+
+/// A timer's handler that takes its time: how often it began, and how often it ended. It goes on until the timer is about to be
+/// dropped, and for a while.
+struct Slow {
+    begun: Atomic<u32>,
+    about_to_drop: Atomic<u32>,
+    ended: Atomic<u32>,
+}
+
+/// # Safety
+///
+/// `arg` must point to a [`Slow`].
+unsafe extern "C" fn slow(arg: *mut c_void) {
+    // SAFETY: By this function's contract.
+    let slow = unsafe { &*arg.cast::<Slow>() };
+    slow.begun.add(1u32, Relaxed);
+    // Pauses and no time: where the clock is counted by this CPU's ticks, it stands still meanwhile.
+    let mut left = 50_000_000;
+    while slow.about_to_drop.load(Relaxed) == 0 && left != 0 {
+        left -= 1;
+        cpu_relax();
+    }
+    for _ in 0..500_000 {
+        cpu_relax();
+    }
+    slow.ended.add(1u32, Relaxed);
+}
+
+/// A timer is dropped on a CPU while its handler runs on another one. How often that had begun and ended right after the
+/// drop, and how often it has begun a while later.
+pub(super) fn dropped_beside_its_handler() -> Result<[u32; 3]> {
+    let handler = Slow {
+        begun: Atomic::new(0),
+        about_to_drop: Atomic::new(0),
+        ended: Atomic::new(0),
+    };
+    let timer = KBox::pin_init(crate::spin::new_twa_lock!(None, "kunit_timer"), GFP_KERNEL)?;
+    let [begun, ended, later] = [const { Atomic::new(0u32) }; 3];
+    together(2, |id| {
+        if id == 0 {
+            let arg = core::ptr::from_ref(&handler).cast_mut().cast();
+            // SAFETY: `slow` expects a `Slow`, which stays until the timer is dropped: by member 1, or at the end.
+            let started = unsafe { Timer::start(slow, arg, 50_000_000) }.ok();
+            *timer.lock() = started;
+        } else if reached(|| handler.begun.load(Relaxed) != 0) {
+            let taken = timer.lock().take();
+            handler.about_to_drop.store(1, Relaxed);
+            drop(taken);
+            begun.store(handler.begun.load(Relaxed), Relaxed);
+            ended.store(handler.ended.load(Relaxed), Relaxed);
+            shim::sleep_ms(200);
+            later.store(handler.begun.load(Relaxed), Relaxed);
+        }
+    })?;
+    Ok([begun, ended, later].map(|seen| seen.load(Relaxed)))
 }

@@ -17,6 +17,7 @@
 //! | `mod.rs` | the suites |
 //! | `array.rs` | what TWA does to the module's waiting array |
 //! | `course.rs` | what contenders do, for every lock |
+//! | `due.rs` | a thread that becomes due in a section |
 //! | `irq.rs` | locks whose owners have interrupts off, beside timers that take them |
 //! | `nodes.rs` | each CPU's nodes: none left, from an interrupt |
 //! | `refused.rs` | what the harness hears of a deadlock |
@@ -26,6 +27,8 @@
 
 mod array;
 mod course;
+#[cfg(CONFIG_PREEMPTION)]
+mod due;
 mod irq;
 mod nodes;
 #[cfg(CONFIG_BPF_SYSCALL)]
@@ -56,6 +59,8 @@ macro_rules! suites {
         #[kunit_tests([<handover_ $name>])]
         mod [<handover_ $name>] {
             use super::{course, irq, team::cpus, *};
+            #[cfg(CONFIG_PREEMPTION)]
+            use super::due;
             use crate::spin::{new_lock, new_lock_irq};
             use kernel::prelude::*;
 
@@ -137,6 +142,19 @@ macro_rules! suites {
                 course::sleep();
                 let seen = lock.try_lock().map(|guard| *guard);
                 assert_eq!(seen, Some(2));
+                Ok(())
+            }
+
+            // Without CONFIG_PREEMPTION it waits for the kernel's next call of the scheduler.
+            #[cfg(CONFIG_PREEMPTION)]
+            #[test]
+            fn unlock_schedules() -> Result {
+                let lock = KBox::pin_init(new_lock!($lock, (), "due"), GFP_KERNEL)?;
+                let irq = KBox::pin_init(new_lock_irq!($lock, (), "due_irq"), GFP_KERNEL)?;
+                let seen = due::runs(&lock)?;
+                assert_eq!(seen, [false, true]);
+                let seen = due::runs(&irq)?;
+                assert_eq!(seen, [false, true]);
                 Ok(())
             }
 
@@ -336,6 +354,54 @@ mod handover_waiting_array {
         // Slots of consecutive tickets lie in different sectors.
         assert!(seen.sectors.windows(2).all(|pair| pair[0] != pair[1]));
         assert_eq!(seen.order, [0, 1, 2, 3]);
+        Ok(())
+    }
+}
+
+#[kunit_tests(handover_static)]
+mod handover_static {
+    use crate::{harness::shim::irqs_disabled, spin::global_spin_lock};
+    use kernel::prelude::*;
+
+    global_spin_lock! {
+        // SAFETY: Initialised by the one case, before the first use.
+        unsafe(uninit) static TWA: TwaLock<u32> = 1;
+    }
+    global_spin_lock! {
+        // SAFETY: As above.
+        unsafe(uninit) static TICKET: TicketLock<u32> = 2;
+    }
+    global_spin_lock! {
+        // SAFETY: As above.
+        unsafe(uninit) static TWA_IRQ: TwaLockIrq<u32> = 3;
+    }
+    global_spin_lock! {
+        // SAFETY: As above.
+        unsafe(uninit) static TICKET_IRQ: TicketLockIrq<u32> = 4;
+    }
+
+    #[test]
+    fn each_kind() -> Result {
+        // SAFETY: Once each: no other case knows them.
+        unsafe { (TWA.init(), TICKET.init(), TWA_IRQ.init(), TICKET_IRQ.init()) };
+        macro_rules! seen {
+            ($lock:ident) => {{
+                let guard = $lock.lock();
+                let seen = (*guard, irqs_disabled(), $lock.try_lock().is_some());
+                drop(guard);
+                let after = irqs_disabled();
+                // The guard is dropped here, and not where the tuple is used.
+                let is_free = $lock.try_lock().is_some();
+                (seen, after, is_free)
+            }};
+        }
+        // Interrupts are off for an owner of the last two. Each excludes.
+        let (twa, ticket) = (seen!(TWA), seen!(TICKET));
+        let (twa_irq, ticket_irq) = (seen!(TWA_IRQ), seen!(TICKET_IRQ));
+        assert_eq!(twa, ((1, false, false), false, true));
+        assert_eq!(ticket, ((2, false, false), false, true));
+        assert_eq!(twa_irq, ((3, true, false), false, true));
+        assert_eq!(ticket_irq, ((4, true, false), false, true));
         Ok(())
     }
 }

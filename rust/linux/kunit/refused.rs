@@ -4,8 +4,8 @@
 
 use super::team::{together, Muster};
 use crate::harness::{
+    arena::Once,
     subject::{KernelResilient, LockCell, Subject as _, REFUSED},
-    writer::Once,
 };
 use kernel::{
     macros::kunit_tests,

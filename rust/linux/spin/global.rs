@@ -30,7 +30,7 @@ macro_rules! global_spin_lock {
             const NAME: &'static ::kernel::str::CStr =
                 ::kernel::c_str!(::core::stringify!($name));
             type Item = $item;
-            type Backend = $crate::global_spin_lock!(backend $kind);
+            type Backend = $crate::spin::global_spin_lock!(backend $kind);
 
             fn get_lock_class() -> ::core::pin::Pin<&'static ::kernel::sync::LockClassKey> {
                 ::kernel::static_lock_class!()

@@ -36,10 +36,10 @@ unsafe impl Off for InterruptsOff {
 /// A ticket spinlock that interrupt handlers may take.
 ///
 /// Promises what [`TicketLock`](super::TicketLock) does. Its owner has interrupts off, so that no handler of
-/// its CPU waits for it. Costs that, and what a `TicketLock` costs without its switches of preemption.
+/// its CPU waits for it. Costs that, and what a `TicketLock` costs.
 ///
 /// The kernel counts how often interrupts were switched off. Guards may be dropped in any order, and interrupts are on
-/// again with the last one.
+/// again with the last one. An NMI comes with interrupts off, too: its handler takes no such lock.
 ///
 /// A caller that has interrupts off already pays for preemption alone, by [`LockWith::lock_with`].
 ///
@@ -132,8 +132,9 @@ fn plain<'a, T: ?Sized, R: SpinRaw>(
     lock: &'a Lock<T, SpinBackend<R, InterruptsOff>>,
     _: &'a LocalInterruptDisabled,
 ) -> &'a Lock<T, SpinBackend<R>> {
-    // SAFETY: Both types are `repr(C)`, of the same state and the same data. Interrupts are off for `'a`, so that
-    // nobody who takes the lock otherwise is interrupted by who waits for it.
+    // SAFETY: A `Lock` is `repr(C)`: its backend's state, a marker of no bytes, and the data. Both backends have the same
+    // state, `SpinState<R>`, which has nothing of `O`. They take and release it by the same steps. So owners exclude each
+    // other by whichever type they came. Interrupts are off for `'a`, so that no owner is interrupted by who waits for it.
     unsafe { core::mem::transmute(lock) }
 }
 

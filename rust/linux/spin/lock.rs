@@ -65,12 +65,12 @@ pub use new_lock;
 /// An owner therefore takes no `SpinLock`, and waits for no `CondVar`.
 ///
 /// The lock masks no interrupts. An interrupt handler must not take a lock that
-/// its CPU may hold or wait for. [`TicketLockIrq`](super::TicketLockIrq) is for those.
+/// its CPU may hold or wait for. An NMI's handler may only try.
+/// Handlers of interrupts have a [`TicketLockIrq`](super::TicketLockIrq).
 ///
-/// Orders what the owners do: later owners see all of a section. To other threads
-/// it promises less than `spin_lock()`: there is no `smp_mb__after_spinlock()`.
-/// Third parties may see a release and a later acquire of another lock out of
-/// order. On x86 the `lock xadd` is a full barrier.
+/// Orders what the owners do: later owners see all of a section. To other threads it promises
+/// less than `spin_lock()`: there is no `smp_mb__after_spinlock()`. An unlock and a later lock order
+/// nothing for a third CPU, neither of this lock nor of another. On x86 all of these are ordered.
 ///
 /// # Examples
 ///
@@ -132,7 +132,12 @@ pub type TwaBackend = SpinBackend<KernelTwa>;
 ///
 /// # Safety
 ///
-/// [`RawLock::EXCLUDES`] must hold for the type.
+/// A thread owns the lock once `lock` returns, or `try_lock` with a token, until it calls `unlock`. Threads own it one at
+/// a time. What an owner did before `unlock` happens before the next one's return. So it is if each gives its token back
+/// once, and [`World::MOST_CONTENDERS`] want the lock at most.
+///
+/// `unlock` touches nothing of the lock after the step by which the next owner enters, which may free it. All bytes of
+/// the type lie in cells.
 pub unsafe trait SpinRaw: RawLock<Linux> + Make<Word> + Send + Sync {}
 
 /// Implements it for the locks of the list.
@@ -143,8 +148,8 @@ macro_rules! spin_raw {
     (@control $lock:ty) => {};
     (@model $lock:ty) => {};
     (@$kind:ident $lock:ty) => {
-        // SAFETY: The list says that it is a lock. A one-word TWA excludes as long as fewer than
-        // 65,536 threads want it, which `word.rs` asserts of this kernel.
+        // SAFETY: The orderings that `rust/locks/mod.rs` tables make it exclude and order, and say which step of an `unlock`
+        // is the last one. Its fields are words. A one-word TWA has room for `MOST_CONTENDERS`, as `word.rs` asserts.
         unsafe impl SpinRaw for $lock {}
 
         const _: () = assert!(
@@ -161,6 +166,30 @@ pub struct SpinState<R> {
     raw: R,
     #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]
     dep_map: kernel::types::Opaque<kernel::bindings::lockdep_map>,
+}
+
+/// What an owner has to give back: the token of its [`RawLock`].
+///
+/// The kernel's contracts of `Guard::new` and `Backend::unlock` do not ask for what `lock` returned. So safe code makes none
+/// of these.
+pub struct Token(u32);
+
+impl Token {
+    /// Takes a token that was kept as a number.
+    ///
+    /// # Safety
+    ///
+    /// It is the [`number`](Self::number) of the caller's own, for the lock that gave it.
+    #[inline(always)]
+    pub const unsafe fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// The ticket, where tokens are tickets.
+    #[inline(always)]
+    pub const fn number(&self) -> u32 {
+        self.0
+    }
 }
 
 /// What is switched off for an owner. It is off from before the ticket is taken until after the release's last step.
@@ -231,6 +260,27 @@ impl<R, O> SpinBackend<R, O> {
             shim::handover_lockdep_release(_state.dep_map.get())
         }
     }
+
+    /// Begins a section whose MMIO is to reach devices in the order of the owners. Some architectures need to be told. It
+    /// comes after the lock, as in `do_raw_spin_lock()`.
+    #[inline(always)]
+    fn mmio_begin() {
+        #[cfg(CONFIG_MMIOWB)]
+        // SAFETY: Preemption is off. Paired with `mmio_end`.
+        unsafe {
+            shim::handover_mmiowb_spin_lock()
+        }
+    }
+
+    /// Ends it, before the release.
+    #[inline(always)]
+    fn mmio_end() {
+        #[cfg(CONFIG_MMIOWB)]
+        // SAFETY: Preemption is off. Paired with `mmio_begin`.
+        unsafe {
+            shim::handover_mmiowb_spin_unlock()
+        }
+    }
 }
 
 impl<R: SpinRaw, O> SpinBackend<R, O> {
@@ -282,8 +332,8 @@ impl<R: SpinRaw, O: Off> SpinBackend<R, O> {
 
 /// The world of the locks below.
 ///
-/// SAFETY: A guard has the token of its lock. It gives it back once, when it is dropped or relocked, and
-/// nobody else has it. Nodes are the locks' own affair.
+/// SAFETY: A guard has the token of its lock, which is made by `lock` and `try_lock`. It gives it back once, when it is
+/// dropped or relocked, and nobody else has it. Nodes are the locks' own affair.
 const LINUX: Linux = unsafe { Linux::new() };
 
 // SAFETY: `R` excludes between `lock` and `unlock` by `SpinRaw`'s contract, and
@@ -291,8 +341,7 @@ const LINUX: Linux = unsafe { Linux::new() };
 // default implementation, which calls `lock`.
 unsafe impl<R: SpinRaw, O: Off> Backend for SpinBackend<R, O> {
     type State = SpinState<R>;
-    /// The owner's token.
-    type GuardState = u32;
+    type GuardState = Token;
 
     #[inline]
     unsafe fn init(
@@ -305,7 +354,7 @@ unsafe impl<R: SpinRaw, O: Off> Backend for SpinBackend<R, O> {
     }
 
     #[inline(always)]
-    unsafe fn lock(ptr: *mut Self::State) -> u32 {
+    unsafe fn lock(ptr: *mut Self::State) -> Token {
         // SAFETY: `ptr` points to an initialised state, by this function's
         // contract. `Lock` keeps it in an `Opaque`, and whatever changes in it is
         // a cell: shared references are all that there ever are to it.
@@ -313,17 +362,20 @@ unsafe impl<R: SpinRaw, O: Off> Backend for SpinBackend<R, O> {
         // SAFETY: Paired with `leave` in `unlock`.
         unsafe { O::enter() };
         Self::dep_acquire(state, false);
-        Self::acquire(state)
+        let token = Token(Self::acquire(state));
+        Self::mmio_begin();
+        token
     }
 
     #[inline(always)]
-    unsafe fn try_lock(ptr: *mut Self::State) -> Option<u32> {
+    unsafe fn try_lock(ptr: *mut Self::State) -> Option<Token> {
         // SAFETY: As in `lock`.
         let state = unsafe { &*ptr };
         // SAFETY: Paired with `leave` below, or in `unlock`.
         unsafe { O::enter() };
-        let token = state.raw.try_lock(&LINUX);
+        let token = state.raw.try_lock(&LINUX).map(Token);
         if token.is_some() {
+            Self::mmio_begin();
             Self::dep_acquire(state, true);
         } else {
             // SAFETY: Paired with `enter` above.
@@ -333,11 +385,13 @@ unsafe impl<R: SpinRaw, O: Off> Backend for SpinBackend<R, O> {
     }
 
     #[inline(always)]
-    unsafe fn unlock(ptr: *mut Self::State, token: &u32) {
-        // SAFETY: As in `lock`.
+    unsafe fn unlock(ptr: *mut Self::State, token: &Token) {
+        // SAFETY: As in `lock`. The next owner may free the state before `raw.unlock` returns, which does not touch it then.
+        // A reference to nothing but cells may dangle at the end of a call that has it.
         let state = unsafe { &*ptr };
         Self::dep_release(state);
-        state.raw.unlock(&LINUX, *token);
+        Self::mmio_end();
+        state.raw.unlock(&LINUX, token.0);
         // SAFETY: Paired with `enter` in `lock` or `try_lock`.
         unsafe { O::leave() };
     }

@@ -29,6 +29,6 @@ pub use self::irq::{
 };
 pub use self::lock::{
     new_lock, new_ticket_lock, new_twa_lock, Off, PreemptionOff, SpinBackend, SpinRaw, SpinState,
-    TicketBackend, TicketLock, TicketLockGuard, TwaBackend, TwaLock, TwaLockGuard,
+    TicketBackend, TicketLock, TicketLockGuard, Token, TwaBackend, TwaLock, TwaLockGuard,
 };
 pub use self::word::{KernelTicket, KernelTwa, Linux, Word};

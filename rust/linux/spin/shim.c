@@ -9,6 +9,7 @@
 #include <linux/preempt.h>
 #include <linux/smp.h>
 #include <trace/events/lock.h>
+#include <asm/mmiowb.h>
 
 #include "shim.h"
 
@@ -42,6 +43,19 @@ HANDOVER_HOT void handover_interrupts_enable(void)
 	/* Last: a task that became due meanwhile runs here, with interrupts on. */
 	preempt_enable();
 }
+
+#ifdef CONFIG_MMIOWB
+/* Where a release does not order MMIO, its owner says so: inside of the lock, as do_raw_spin_lock() does. */
+HANDOVER_HOT void handover_mmiowb_spin_lock(void)
+{
+	mmiowb_spin_lock();
+}
+
+HANDOVER_HOT void handover_mmiowb_spin_unlock(void)
+{
+	mmiowb_spin_unlock();
+}
+#endif
 
 /* Around a wait, as in queued_spin_lock_slowpath(): who listens sees the lock's address and the waiter's stack. */
 void handover_contention_begin(const void *lock)

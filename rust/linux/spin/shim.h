@@ -14,6 +14,8 @@ void handover_preempt_disable(void);
 void handover_preempt_enable(void);
 void handover_interrupts_disable(void);
 void handover_interrupts_enable(void);
+void handover_mmiowb_spin_lock(void);
+void handover_mmiowb_spin_unlock(void);
 void handover_contention_begin(const void *lock);
 void handover_contention_end(const void *lock);
 void handover_lockdep_init(struct lockdep_map *map, const char *name, struct lock_class_key *key);

@@ -20,6 +20,10 @@ extern "C" {
     pub(crate) fn handover_preempt_enable();
     pub(crate) fn handover_interrupts_disable();
     pub(crate) fn handover_interrupts_enable();
+    #[cfg(CONFIG_MMIOWB)]
+    pub(crate) fn handover_mmiowb_spin_lock();
+    #[cfg(CONFIG_MMIOWB)]
+    pub(crate) fn handover_mmiowb_spin_unlock();
     pub(crate) fn handover_contention_begin(lock: *const core::ffi::c_void);
     pub(crate) fn handover_contention_end(lock: *const core::ffi::c_void);
     #[cfg(CONFIG_DEBUG_LOCK_ALLOC)]

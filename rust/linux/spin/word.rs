@@ -325,7 +325,7 @@ impl Linux {
 
 /// More than one thread of a CPU can want a lock, each with preemption off. Those are a task, a
 /// softirq, a hard interrupt and an NMI.
-const CONTEXTS: u32 = 4;
+pub(crate) const CONTEXTS: u32 = 4;
 
 impl locks::World for Linux {
     type Word = Word;

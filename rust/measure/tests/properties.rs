@@ -302,15 +302,18 @@ proptest! {
     fn patience_ends_without_progress(
         steps in vec((0u64..80, prop::bool::weighted(0.1)), 1..120),
         start in 0u64..1 << 40,
+        left in 0usize..2,
     ) {
         const MS: u64 = 1_000_000;
         let mut patience = Patience::new(1, start);
-        let (mut now, mut done, mut idle) = (start, 0, 0u64);
+        // Threads that come are counted up. Those that are left are counted down, after a first look at all.
+        let (mut now, mut count, mut idle) = (start, 200 * left, 0u64);
+        prop_assert!(!patience.is_over(count, now));
         for (gap, progress) in steps {
             now += gap * MS;
-            done += usize::from(progress);
+            count = if left == 1 { count - usize::from(progress) } else { count + usize::from(progress) };
             idle = if progress { 0 } else { idle + gap.min(50) };
-            prop_assert_eq!(patience.is_over(done, now), idle >= 1000);
+            prop_assert_eq!(patience.is_over(count, now), idle >= 1000);
             if idle >= 1000 {
                 break;
             }

@@ -143,6 +143,26 @@ fn python() {
     }
 }
 
+/// A child's counts, and its longest wait, begin at 0. The parent's stay.
+#[test]
+fn a_child_has_not_waited() {
+    let program = compiled("waited", "locks", &[]);
+    for lock in LOCKS {
+        let ended = handover(&program, &["--stats", "--lock", lock]);
+        let told = text(&ended.stderr);
+        assert!(ended.status.success(), "{lock}: {told}");
+        let lines: Vec<_> = told.lines().map(numbers).collect();
+        let [child, parent] = &lines[..] else {
+            panic!("{lock}: no line of each: {told}");
+        };
+        assert_eq!(child["locks"], 1, "{lock}: {told}");
+        assert_eq!((child["contended"], child["longest_wait_ns"]), (0, 0));
+        assert_eq!((parent["locks"], parent["contended"]), (2, 1), "{lock}");
+        let range = 10_000_000..10_000_000_000;
+        assert!(range.contains(&parent["longest_wait_ns"]), "{lock}: {told}");
+    }
+}
+
 /// The programs' checks are right for glibc's own functions as well.
 #[test]
 fn programs_end_well_without_the_library() {

@@ -31,6 +31,11 @@ pub(crate) fn from_now(time: Duration) -> libc::timespec {
     };
     // SAFETY: The clock is always there.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    after(now, time)
+}
+
+/// So long after `now`; the clock's end, where that is later.
+fn after(now: libc::timespec, time: Duration) -> libc::timespec {
     let nanoseconds = now.tv_nsec + libc::c_long::from(time.subsec_nanos() as i32);
     let seconds = libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX);
     libc::timespec {
@@ -85,4 +90,41 @@ pub(crate) fn wake(word: *const AtomicU32, bits: u32) {
 pub(crate) fn yield_now() {
     // SAFETY: It has no arguments.
     unsafe { libc::sched_yield() };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In nanoseconds, from seconds and nanoseconds of every size.
+    #[test]
+    fn so_long_after_is_a_sum() {
+        let nanoseconds = [0, 1, 499_999_999, 500_000_000, 500_000_001, 999_999_999];
+        for (now, more) in nanoseconds
+            .iter()
+            .flat_map(|&now| nanoseconds.iter().map(move |&more| (now, more)))
+        {
+            let (tv_sec, seconds) = (1_700_000_000, 86_400);
+            let tv_nsec = libc::c_long::from(now as i32);
+            let limit = after(
+                libc::timespec { tv_sec, tv_nsec },
+                Duration::new(seconds, more),
+            );
+            let of = |seconds: i128, rest: i128| seconds * 1_000_000_000 + rest;
+            assert!((0..1_000_000_000).contains(&limit.tv_nsec));
+            assert_eq!(
+                of(limit.tv_sec.into(), limit.tv_nsec.into()),
+                of(tv_sec.into(), now.into()) + of(seconds.into(), more.into())
+            );
+        }
+    }
+
+    #[test]
+    fn a_clock_has_an_end() {
+        let now = libc::timespec {
+            tv_sec: 7,
+            tv_nsec: 999_999_999,
+        };
+        assert_eq!(after(now, Duration::MAX).tv_sec, libc::time_t::MAX);
+    }
 }

@@ -137,6 +137,21 @@ proptest! {
         prop_assert_eq!(clock.ns(ticks), ns(ticks, khz));
     }
 
+    /// The quickest try, and none too short.
+    #[test]
+    fn a_stamp_costs_its_share_of_the_quickest_try(tries in vec(0u64..1 << 30, 0..6), stamps in 0u32..2000, khz in 1u32..5_000_000) {
+        let clock = Clock::measured(khz, tries.iter().copied(), stamps);
+        prop_assert_eq!(clock.is_some(), !tries.is_empty());
+        if let (Some(clock), Some(&least)) = (clock, tries.iter().min()) {
+            let stamps = u64::from(stamps.max(1));
+            let (stamp_ns, all) = (clock.ns(0) + u64::from(clock.stamp_ns), ns(least, khz));
+            prop_assert_eq!(clock.khz, khz);
+            if all <= u64::from(u32::MAX) {
+                prop_assert!(stamp_ns * stamps >= all && (stamp_ns == 0 || (stamp_ns - 1) * stamps < all));
+            }
+        }
+    }
+
     /// Each writer has two rows under its own run, and the run two more.
     #[test]
     fn rows_are_of_each_writer_and_of_all((runs, times) in runs_and_times(), khz in 1u32..5_000_000, stamp_ns in 0u32..99) {
@@ -216,6 +231,12 @@ proptest! {
         prop_assert_eq!(seen.len(), rows + 4);
         prop_assert_eq!(&seen[rows], &format!("a stamp takes 12 ns; each time has one in it (TSC: {khz} kHz)"));
         prop_assert!(seen.iter().all(|line| line.len() <= 100));
+        // What each kind is: from where, and to where.
+        for (line, kind, from, to) in [(&seen[rows + 1], "wait ", "asked for", "owned"), (&seen[rows + 2], "handover ", "release", "next owner")] {
+            prop_assert!(line.starts_with(kind), "{}", line);
+            let place = |what: &str| line.find(what).ok_or_else(|| TestCaseError::fail(format!("no {what}: {line}")));
+            prop_assert!(place(from)? < place(" until ")? && place(" until ")? < place(to)?, "{}", line);
+        }
     }
 }
 
@@ -272,4 +293,17 @@ fn a_clock_that_stands_divides_nothing() {
     };
     assert_eq!(clock.ns(3), 3_000_000);
     assert_eq!(clock.to_string(), "tsc_khz=0 stamp_ns=1");
+}
+
+#[test]
+fn a_stamp_costs_what_the_quickest_try_did() {
+    for tries in [[70, 50, 90], [50, 90, 70], [90, 70, 50]] {
+        // Of 50 ticks and ten stamps.
+        let clock = Clock::measured(1_000_000, tries.into_iter(), 10);
+        assert_eq!(
+            clock.map(|clock| (clock.khz, clock.stamp_ns)),
+            Some((1_000_000, 5))
+        );
+    }
+    assert_eq!(Clock::measured(1, [].into_iter(), 10), None);
 }

@@ -10,3 +10,4 @@ mod perturb;
 mod plan;
 mod refused;
 mod table;
+mod watch;

@@ -272,6 +272,24 @@ fn a_request_is_for_an_experiment() {
     assert_eq!((base.runs, before.runs), (7, 3));
 }
 
+proptest! {
+    /// A request is insmod's, changed by its words alone.
+    #[test]
+    fn a_request_keeps_what_it_does_not_name(it in asked(), runs in 1u32..=1000) {
+        let mut base = Plan::<Lock>::default();
+        for word in it.words() {
+            let (name, value) = word.split_once('=').unwrap();
+            prop_assert!(base.set(name, value).is_ok());
+        }
+        let mut due = base;
+        let text = runs.to_string();
+        prop_assert!(due.set("runs", &text).is_ok());
+        let word = format!("runs={runs}");
+        let request = base.with(&word).map_err(|why| why.to_string()).unwrap();
+        prop_assert_eq!((request.to_string(), request.kind), (due.to_string(), due.kind));
+    }
+}
+
 /// One run has no other to be cut from.
 #[test]
 fn one_run_without_an_end_is_not_cut() {

@@ -31,6 +31,7 @@ WRONG = {
     3: "{check} alone did not find it",
     4: "the module could be removed while a lock hung",
     5: "an experiment could be started while a lock hung",
+    8: "a run of which a writer hangs has no times",
 }
 
 

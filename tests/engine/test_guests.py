@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+"""scripts/run and scripts/guest/boot, as they are called, in a tree whose guests say and do what a test asks for."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+REAL = ("scripts/run", "scripts/bench", "scripts/guest/choose-accel", "scripts/guest/boot", "scripts/guest/boot-pair", "scripts/guest/unpack-stream", "scripts/guest/console-badness", "scripts/guest/why-failed",
+        "scripts/guest/watch-stream", "scripts/lib/env.sh", "scripts/lib/knob.sh", "rust/locks/list.rs", "rust/linux/harness/registry.rs")
+STUBS = {
+    "bin/nproc": "echo 4",
+    "scripts/build/module-for": "echo build/module",
+    "scripts/build/tree": "echo build/tree",
+}
+
+
+class Guests(unittest.TestCase):
+    """A tree of its own, with build/OUT as it was left by an earlier guest."""
+
+    out = "build/out"
+
+    def setUp(self):
+        self.top = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.top)
+        for name in REAL:
+            (self.top / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(TOP / name, self.top / name)
+        for name, text in STUBS.items():
+            self.stub(name, text)
+        (self.top / self.out).mkdir(parents=True)
+
+    def stub(self, name, text):
+        path = self.top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#!/usr/bin/env bash\nset -euo pipefail\n" + text + "\n")
+        path.chmod(0o755)
+
+    def write(self, name, text):
+        (self.top / self.out / name).write_text(text)
+
+    def read(self, name):
+        return (self.top / self.out / name).read_text()
+
+    def there(self, name):
+        return (self.top / self.out / name).exists()
+
+    def ran(self, *command, **knobs):
+        path = f"{self.top}/bin:{os.environ['PATH']}"
+        done = subprocess.run(command, cwd=self.top, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+                              env=os.environ | {"PATH": path, "HANDOVER_ALONE": ""} | knobs)
+        return done.returncode, done.stdout + done.stderr
+
+
+class Boot(Guests):
+    """The toolbox's part, in which QEMU runs, is `guest`: it finds $out, and its exit is the guest's."""
+
+    def boot(self, guest):
+        self.stub("scripts/guest/choose-accel", "echo kvm")
+        self.stub("scripts/in-toolbox", f"out={self.out}\n{guest}")
+        return self.ran("scripts/guest/boot", "--out", self.out, "--limit", "77", "job")
+
+    def test_the_exit_is_the_jobs(self):
+        for number in ("0", "3"):
+            code, _ = self.boot(f"echo quiet >$out/console.log; echo '@@ exit {number}' >$out/stream")
+            self.assertEqual(code, int(number))
+
+    def test_what_it_told_is_there_after_the_limit(self):
+        code, said = self.boot("echo quiet >$out/console.log; printf '@@ start\\n@@ file results\\na,b\\n1,2\\n@@ end\\n' >$out/stream; exit 124")
+        self.assertEqual(code, 124)
+        self.assertIn("after 77 s", said)
+        self.assertEqual(self.read("results"), "a,b\n1,2\n")
+
+    def test_the_limit_is_no_exit_of_the_jobs(self):
+        self.assertEqual(self.boot("echo quiet >$out/console.log; echo '@@ exit 0' >$out/stream; exit 124")[0], 124)
+
+    def test_what_an_earlier_guest_said_is_not_this_ones(self):
+        for name, text in {"stream": "@@ exit 0\n", "console.log": "quiet\n", "console-1.log": "quiet\n"}.items():
+            self.write(name, text)
+        code, said = self.boot("[ ! -e $out/stream ] && [ ! -e $out/console.log ] && [ ! -e $out/console-1.log ] && : >$out/stream >$out/console.log")
+        self.assertEqual(code, 1)
+        self.assertIn("ended before its job did", said)
+
+    def test_a_splat_outweighs_the_jobs_exit(self):
+        code, said = self.boot("echo '[ 5.1] WARNING: at f+0x1' >$out/console.log; echo '@@ exit 0' >$out/stream")
+        self.assertEqual(code, 99)
+        self.assertIn("WARNING: at f", said)
+
+    def test_the_jobs_last_word_is_its_exit(self):
+        self.assertEqual(self.boot("echo quiet >$out/console.log; printf '@@ exit 0\\r\\n@@ exit 5\\r\\n' >$out/stream")[0], 5)
+
+    def test_the_accelerator_is_kept(self):
+        self.boot("echo quiet >$out/console.log; echo '@@ exit 0' >$out/stream")
+        self.assertEqual(self.read("accel"), "kvm\n")
+
+
+class Inside(Guests):
+    """The toolbox's part itself. What QEMU does in the Nth boot is `boots`[N]: it finds $console and $stream."""
+
+    def inside(self, *boots, accel="tcg"):
+        self.write("accel", f"{accel}\n")
+        self.stub("scripts/build/initramfs", ":")
+        cases = "\n".join(f"{n}) {text} ;;" for n, text in enumerate(boots, 1))
+        self.stub("bin/qemu-system-x86_64", f"""
+            at={self.out} console={self.out}/console.log stream={self.out}/stream
+            echo boot >>$at/boots
+            case $(wc -l <$at/boots) in
+            {cases}
+            esac""")
+        code, said = self.ran("scripts/guest/boot", "--inside", "--out", self.out, "--limit", "20", "job")
+        return code, len(self.read("boots").split()), said
+
+    OOPS = "echo '[ 1.8] Oops: int3: 0000 [#1] SMP' >$console"
+    WELL = "printf '@@ start\\n@@ exit 0\\n' >$stream"
+
+    def test_a_breakpoint_before_the_job_is_the_emulators(self):
+        code, boots, said = self.inside(self.OOPS, self.WELL)
+        self.assertEqual((code, boots), (0, 2), said)
+        self.assertIn("before the job: Oops: int3: 0000 [#1] SMP (boot 1 of 3)", said)
+        self.assertIn("int3", self.read("console-1.log"))
+
+    def test_one_in_the_job_is_kept(self):
+        code, boots, said = self.inside("echo '@@ start' >$stream; " + self.OOPS, self.WELL)
+        self.assertEqual((code, boots), (0, 1), said)
+        self.assertIn("int3", self.read("console.log"))
+
+    def test_one_without_emulation_is_kept(self):
+        code, boots, said = self.inside(self.OOPS, self.WELL, accel="kvm")
+        self.assertEqual((code, boots), (0, 1), said)
+
+    def test_another_fault_is_kept(self):
+        code, boots, said = self.inside("echo '[ 1.8] Oops: 0002 [#1] SMP' >$console", self.WELL)
+        self.assertEqual((code, boots), (0, 1), said)
+
+    def test_three_are_too_many(self):
+        code, boots, said = self.inside(self.OOPS, self.OOPS, self.OOPS, self.WELL)
+        self.assertEqual((code, boots), (124, 3), said)
+
+
+TELLS = "echo 'lock,n' >$out/results; echo 'twa,9' >>$out/results; echo by-writer >$out/writers; echo 'the table' >$out/summary; echo kvm >$out/accel"
+
+
+class Run(Guests):
+    """make run. What boots is `guest`: it finds $out, and its exit is the job's."""
+
+    def run_of(self, guest, **knobs):
+        self.stub("scripts/guest/boot", f"out={self.out}\n: >$out/console.log\necho \"$*\" >build/asked\n{guest}")
+        self.stub("scripts/in-toolbox", "[ $1 = scripts/report/summarize ] && sed 's/^/summarized /'")
+        return self.ran("scripts/run", RUN_OUT=self.out, SMP="4", **knobs)
+
+    def test_results_are_shown_and_kept(self):
+        code, said = self.run_of(TELLS)
+        self.assertEqual(code, 0, said)
+        self.assertIn("the table\n", said)
+        self.assertIn("4 vCPUs on 4 CPUs, accelerator kvm", said)
+        self.assertEqual([self.read(name) for name in ("results.csv", "writers.csv", "summary.csv")],
+                         ["lock,n\ntwa,9\n", "by-writer\n", "summarized lock,n\nsummarized twa,9\n"])
+        for word in ("more vCPUs than CPUs", "emulation", "error"):
+            self.assertNotIn(word, said)
+
+    def test_what_makes_them_no_figures_is_said(self):
+        _, said = self.run_of(TELLS.replace("kvm", "tcg"))
+        self.assertIn("REMARK: emulation", said)
+        self.stub("bin/nproc", "echo 3")
+        _, said = self.run_of(TELLS)
+        self.assertIn("REMARK: more vCPUs than CPUs", said)
+
+    def test_an_earlier_runs_results_are_not_this_ones(self):
+        self.assertEqual(self.run_of(TELLS)[0], 0)
+        code, said = self.run_of("exit 124")
+        self.assertEqual(code, 1)
+        self.assertIn("run: failed (exit 124): timeout", said)
+        for word in ("the table", "raw data"):
+            self.assertNotIn(word, said)
+        for name in ("results.csv", "writers.csv", "summary.csv", "results", "writers", "summary"):
+            self.assertFalse(self.there(name), name)
+
+    def test_results_of_a_run_that_failed_are_shown_too(self):
+        code, said = self.run_of(TELLS + "; echo 'handover: twa: failures: owner 1' >$out/console.log; exit 5")
+        self.assertEqual(code, 1)
+        self.assertIn("the table\n", said)
+        self.assertIn("run: failed (exit 5): a lock failed its checks: handover: twa: failures: owner 1", said)
+
+    def test_the_guest_is_asked_for_what_the_user_asked_for(self):
+        code, said = self.run_of(TELLS, LOCKS="ticket twa", WRITERS="2,3", SECS="7", RUNS="5", CS_STEPS="11", NCS_STEPS="13", KERNEL="test")
+        self.assertEqual(code, 0, said)
+        asked = (self.top / "build/asked").read_text().split()
+        for word in ("torture_type=ticket,twa", "nwriters_stress=2,3", "duration=7", "runs=5", "cs_steps=11", "ncs_steps=13"):
+            self.assertIn(word, asked)
+        self.assertEqual([asked[asked.index(word) + 1] for word in ("--kernel", "--smp", "--out")], ["test", "4", self.out])
+
+    def test_every_run_has_its_time(self):
+        for locks, writers, secs, runs in ((2, 2, 7, 5), (1, 16, 30, 9), (3, 1, 3600, 2)):
+            code, said = self.run_of(TELLS, LOCKS=" ".join(("twa", "ticket", "mcs")[:locks]), WRITERS=" ".join(str(n + 1) for n in range(writers)),
+                                     SECS=str(secs), RUNS=str(runs))
+            self.assertEqual(code, 0, said)
+            total = locks * writers * runs
+            expected = re.search(rf"{total} runs of {secs} s on the stock kernel, 4 vCPUs \(about (\d+) s\)", said)
+            self.assertTrue(expected and total * secs <= int(expected[1]) <= total * secs + 60, said)
+            asked = (self.top / "build/asked").read_text().split()
+            # The guest's limit, and the job's own.
+            for limit in (asked[asked.index("--limit") + 1], asked[asked.index("tests/guest/run.sh") + 1]):
+                self.assertGreaterEqual(int(limit), 2 * total * secs)
+
+
+    def test_what_is_there_twice_is_refused(self):
+        for knobs in ({"LOCKS": "twa ticket twa"}, {"LOCKS": "mcs mcs"}, {"WRITERS": "1 2 1"}, {"WRITERS": "3,3"}):
+            code, said = self.run_of(TELLS, **knobs)
+            (name, text), = knobs.items()
+            self.assertEqual((code, said), (1, f"handover: error: run: {name}={text.replace(' ', ',')}: allowed: each once\n"))
+
+
+class Bench(Guests):
+    """make bench. What boots keeps its words; the reports say nothing."""
+
+    def test_in_each_boot_another_lock_is_the_first(self):
+        known = subprocess.run(["bash", "-c", ". scripts/lib/env.sh; locks lock"], cwd=self.top, check=True, text=True,
+                               capture_output=True).stdout.split()
+        self.stub("scripts/build/locktorture", "echo build/locktorture")
+        self.stub("scripts/in-toolbox", ":")
+        self.stub("scripts/guest/boot", """echo "$*" >>build/asked
+            while [ "$1" != --out ]; do shift; done
+            echo kvm >"$2/accel"
+            for name in calibration status latency-status writers-status; do echo >"$2/$name"; done""")
+        boots = len(known) + 2
+        code, said = self.ran("scripts/bench", BOOTS=str(boots))
+        self.assertEqual(code, 0, said)
+        asked = [line.split() for line in (self.top / "build/asked").read_text().splitlines() if "tests/guest/bench.sh" in line]
+        self.assertEqual([words[words.index("--kernel") + 1] for words in asked], ["stock", "test"] * boots)
+        orders = [words[-1].split(",") for words in asked]
+        for number, order in enumerate(orders):
+            turned = number // 2 % len(known)
+            self.assertEqual(order, known[turned:] + known[:turned])
+
+
+class Accelerator(Guests):
+    """KVM where a trial works, as long as this boot of the host; there is a device for whoever is asked."""
+
+    def chosen(self, *words):
+        return self.ran("scripts/guest/choose-accel", *words, XDG_CACHE_HOME=str(self.top / "cache"))
+
+    def test_what_is_named_is_taken(self):
+        self.assertEqual(self.chosen("kvm"), (0, "kvm\n"))
+        self.assertEqual(self.chosen("tcg"), (0, "tcg,thread=multi\n"))
+        code, said = self.chosen("xen")
+        self.assertEqual((code, said), (1, "handover: error: choose-accel: xen: allowed: tcg, kvm\n"))
+
+    def test_an_answer_is_of_this_boot(self):
+        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        cache = self.top / "cache/handover"
+        cache.mkdir(parents=True)
+        for name in ("accel", "accel-unknown", "accel-of-another-boot"):
+            (cache / name).write_text("kept\n")
+        self.stub("scripts/build/stock", "echo build/stock")
+        self.stub("scripts/in-toolbox", "exit 1")
+        # The trial fails, if there is one: emulation.
+        self.assertEqual(self.chosen(), (0, "tcg,thread=multi\n"))
+        self.assertEqual((cache / f"accel-{boot}").read_text(), "tcg,thread=multi\n")
+        (cache / f"accel-{boot}").write_text("kvm\n")
+        self.assertEqual(self.chosen(), (0, "kvm\n"))
+
+
+class Pair(Guests):
+    """Two guests on a cable. What boots is `guest`, which finds its number in $2 of the job's words."""
+
+    def pair(self, guest):
+        self.stub("scripts/guest/boot", 'while [ "$1" != job ]; do shift; done\nnumber=$2\n' + guest)
+        return self.ran("scripts/guest/boot-pair", self.out, "--memory", "77", "job", "more")
+
+    def test_both_run_the_job(self):
+        code, said = self.pair(f'echo "$*" >{self.out}/$number/words')
+        self.assertEqual(code, 0, said)
+        self.assertEqual([self.read(f"{number}/words") for number in (0, 1)], ["job 0 more\n", "job 1 more\n"])
+
+    def test_either_ones_failure_is_the_pairs(self):
+        self.assertEqual(self.pair("[ $number = 1 ] || exit 3")[0], 3)
+        code, said = self.pair("[ $number = 0 ] || { echo its last word; exit 99; }")
+        self.assertNotEqual(code, 0)
+        self.assertIn("guest 1: its last word", said)
+        self.assertEqual(self.pair("exit $((number + 5))")[0], 5)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+"""scripts/lib/ratios.py: two sides are the same where each one's median lies within the other's spread."""
+
+import contextlib
+import io
+import pathlib
+import sys
+import tempfile
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "scripts/lib"))
+
+import ratios  # noqa: E402
+
+EMPTY = {"bench/contended.csv": "boot,kernel,writers,run,lock,acquisitions,seconds",
+         "bench/uncontended-raw.csv": "boot,kernel,layout,run,lock,ns,pairs",
+         "bench/rlock-raw.csv": "alignment,round,method,threads,cpus,ns",
+         "alock/raw.csv": "round,lock,threads,locks,locality,local_budget,remote_budget,throughput"}
+
+
+class Sides(unittest.TestCase):
+    def side(self, name, boots):
+        """A folder with a run a boot: of each lock its acquisitions, beside the kernel's 100."""
+        top = self.at / name
+        for file, header in EMPTY.items():
+            (top / file).parent.mkdir(parents=True, exist_ok=True)
+            (top / file).write_text(header + "\n")
+        rows = [f"{boot},stock,2,1,{lock},{count},1.0" for boot, counts in enumerate(boots) for lock, count in ({"raw_spin_lock": 100} | counts).items()]
+        (top / "bench/contended.csv").write_text("\n".join([EMPTY["bench/contended.csv"], *rows, ""]))
+        return str(top)
+
+    def compared(self, before, after):
+        with tempfile.TemporaryDirectory() as at, contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as told:
+            self.at = pathlib.Path(at)
+            code = ratios.main([self.side("before", before), "--", self.side("after", after)])
+        return code, out.getvalue().splitlines()[1:], told.getvalue().splitlines()
+
+    def test_the_same(self):
+        code, rows, told = self.compared([{"twa": 90}, {"twa": 110}], [{"twa": 105}, {"twa": 95}])
+        self.assertEqual(code, 0)
+        self.assertEqual(rows, ['"writers: 2, stock kernel: twa to raw_spin_lock",1.000,1.000,0.900 to 1.100; 0.950 to 1.050'])
+        self.assertEqual(told, ["handover: 1 of 1 ratios are the same within their spread"])
+
+    def test_one_that_is_apart(self):
+        for after in ([{"twa": 150}], [{"twa": 50}]):
+            code, _, told = self.compared([{"twa": 90}, {"twa": 110}], after)
+            self.assertEqual(code, 1)
+            self.assertEqual(told, ["handover: apart: writers: 2, stock kernel: twa to raw_spin_lock",
+                                    "handover: 0 of 1 ratios are the same within their spread"])
+
+    def test_one_that_a_side_lacks_is_apart(self):
+        both, one = [{"twa": 90, "mcs": 80}], [{"twa": 90}]
+        for before, after, row in ((both, one, ",0.800,,0.800 to 0.800; "), (one, both, ",,0.800,; 0.800 to 0.800")):
+            code, rows, told = self.compared(before, after)
+            self.assertEqual(code, 1)
+            self.assertEqual([line.partition('"')[2].partition('"')[2] for line in rows if "mcs" in line], [row])
+            self.assertEqual(told, ["handover: apart: writers: 2, stock kernel: mcs to raw_spin_lock",
+                                    "handover: 1 of 2 ratios are the same within their spread"])
+
+    def test_nothing_is_not_the_same(self):
+        self.assertEqual(self.compared([], [])[0], 1)
