@@ -117,7 +117,7 @@ pub fn table<L: Listed>(
     mut line: impl FnMut(fmt::Arguments<'_>),
 ) {
     line(format_args!(
-        "{:<14} {:>7} {:>4} {:>12} {:>12} {:>12} {:>6} {:>8} {:>6} {:>8}",
+        "{:<17} {:>7} {:>4} {:>11} {:>11} {:>11} {:>6} {:>8} {:>6} {:>8}",
         COLUMNS[0].0,
         COLUMNS[1].0,
         COLUMNS[2].0,
@@ -137,7 +137,7 @@ pub fn table<L: Listed>(
             };
             let ratio = reference.and_then(|reference| hundredths(group.median, reference));
             line(format_args!(
-                "{:<14} {:>7} {:>4} {:>12} {:>12} {:>12} {:>6} {:>8} {:>6} {:>8}",
+                "{:<17} {:>7} {:>4} {:>11} {:>11} {:>11} {:>6} {:>8} {:>6} {:>8}",
                 lock.name(),
                 writers,
                 group.runs,

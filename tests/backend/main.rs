@@ -420,7 +420,11 @@ fn each_step_is_one_step() {
         let all = [1, 2].map(|mine| scope.spawn(move || steps(mine)));
         all.map(|thread| thread.join().unwrap())
     });
-    assert!(meetings.into_inner() >= MEETINGS, "they seldom met");
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    assert!(
+        cpus == 1 || meetings.into_inner() >= MEETINGS,
+        "they seldom met"
+    );
     let laps = u32::wrapping_add(one.0, other.0);
     let mut tokens = [one.1, other.1, token.load_relaxed()];
     tokens.sort_unstable();

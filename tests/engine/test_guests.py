@@ -101,7 +101,7 @@ class Boot(Guests):
 class Inside(Guests):
     """The toolbox's part itself. What QEMU does in the Nth boot is `boots`[N]: it finds $console and $stream."""
 
-    def inside(self, *boots, accel="tcg"):
+    def inside(self, *boots, accel="tcg,thread=multi"):
         self.write("accel", f"{accel}\n")
         self.stub("scripts/build/initramfs", ":")
         cases = "\n".join(f"{n}) {text} ;;" for n, text in enumerate(boots, 1))

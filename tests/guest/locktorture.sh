@@ -6,11 +6,12 @@
 
 insmod /locktorture/torture.ko || exit 1
 insmod /handover.ko experiment=none || exit 1
-dmesg | grep -q 'handover: locktorture knows [0-9]* locks as handover_NAME' || { echo "the locks are not offered"; exit 1; }
+known=$(dmesg | sed -n 's/.*handover: locktorture knows \([0-9]*\) locks as handover_NAME.*/\1/p')
+[ -n "$known" ] || { echo "the locks are not offered"; exit 1; }
 
-# What locktorture and torture.c can do to a lock. A time is in seconds, but for long_hold, in milliseconds, and
-# acq_writer_lim, in jiffies.
-perturbations="stutter=1 shuffle_interval=1 onoff_interval=1 onoff_holdoff=1 long_hold=10 nested_locks=8 rt_boost=2 \
+# What locktorture and torture.c can do to a lock. A time is in jiffies, but for onoff_holdoff and rt_boost's, in seconds, and
+# long_hold, in milliseconds. (Below two jiffies there is no stutter.)
+perturbations="stutter=5 shuffle_interval=1 onoff_interval=1 onoff_holdoff=1 long_hold=3 nested_locks=8 rt_boost=2 \
 rt_boost_factor=50 call_rcu_chains=2 acq_writer_lim=5000"
 
 tortured() {
@@ -29,9 +30,9 @@ for lock; do verdict "${lock%:*} was tortured" tortured "${lock%:*}" "${lock#*:}
 gone() {
 	[ "$(cat /sys/module/handover/refcnt)" -eq 0 ] || { echo "references are left"; return 1; }
 	# What it offered is taken back: it may offer all again.
-	known=$(dmesg | sed -n 's/.*handover: locktorture knows \([0-9]*\) locks.*/\1/p')
+	mark
 	rmmod handover && insmod /handover.ko experiment=none || return 1
-	[ "$(dmesg | grep -c "handover: locktorture knows $known locks")" -eq 2 ] || { dmesg | tail -n 5; return 1; }
+	since | grep -q "handover: locktorture knows $known locks" || { since; return 1; }
 	rmmod handover && rmmod torture
 }
 verdict "all modules can go" gone

@@ -75,14 +75,21 @@ pauses_are_no_stall() {
 }
 
 shuffles() {
-	# More moves than there are CPUs: after the last comes the first.
-	begun duration=7 nwriters_stress=3 shuffle_interval=1 || return 1
-	seen where || return 1
-	others=$(sort -u /tmp/seen | grep -vx "$all_cpus" | paste -sd' ')
-	for mask in $others; do
-		case $mask in 1-3 | 0,2-3 | 0-1,3 | 0-2) ;; *) unique; return 1 ;; esac
+	# More moves than there are CPUs: after the last comes the first. Up to three runs: a guest beside others has few looks.
+	: >/tmp/looks
+	for _ in 1 2 3; do
+		begun duration=7 nwriters_stress=3 shuffle_interval=1 || return 1
+		seen where || return 1
+		[ "$(did shuffles)" -ge 5 ] || { cat $debug/results; return 1; }
+		cat /tmp/seen >>/tmp/looks
+		others=$(sort -u /tmp/looks | grep -vx "$all_cpus" | paste -sd' ')
+		for mask in $others; do
+			case $mask in 1-3 | 0,2-3 | 0-1,3 | 0-2) ;; *) unique; return 1 ;; esac
+		done
+		[ "$(echo "$others" | wc -w)" -ne 4 ] || return 0
 	done
-	[ "$(echo "$others" | wc -w)" -eq 4 ] && [ "$(did shuffles)" -ge 5 ] || { unique; cat $debug/results; return 1; }
+	echo "$others"
+	return 1
 }
 
 # Who is to do something an hour from now hears that the run is over.
@@ -98,11 +105,11 @@ binds() {
 	begun duration=4 nwriters_stress=3 bind_writers=1-2 shuffle_interval=1 || return 1
 	seen where || return 1
 	case $(unique) in "1 1-2 2" | "1 2") ;; *) unique; return 1 ;; esac
-	# All have the same, but for a look at which they are told.
+	# All have the same, but for a look at which they are told: no two in a row.
 	begun duration=4 nwriters_stress=3 bind_writers=1-2 shuffle_interval=1 || return 1
 	# shellcheck disable=SC2016 # at each look
 	seen eval 'echo $(where | sort -u)' || return 1
-	[ $(($(awk 'NF > 1' /tmp/seen | wc -l) * 5)) -lt "$(wc -l </tmp/seen)" ] || { sort /tmp/seen | uniq -c; return 1; }
+	awk 'NF > 1 { if (++many > 1) exit 1; next } { many = 0 }' /tmp/seen || { uniq -c /tmp/seen; return 1; }
 	# Of four moves two spare a CPU on which they do not run anyhow. There is a move at the start, and at most one each second.
 	[ "$(did shuffles)" -le $(($(column seconds | cut -d. -f1) / 2 + 1)) ] || { cat $debug/results; return 1; }
 	begun duration=2 bind_writers=3 || return 1
@@ -261,17 +268,24 @@ is_fifo() {
 	ran 30 duration=2 writer_fifo=1 nwriters_stress=6 || return 1
 	[ "$(failing) $(column min | grep -cvx 0) $(column nice)" = "0 1 19" ] || { cat $debug/results; return 1; }
 	# They rest now and then, and work most of the time: a tenth of what others acquire is little.
-	ran 20 duration=2 writer_fifo=1 || return 1
-	fifo=$(total)
-	ran 20 duration=2 || return 1
-	[ $((fifo * 10)) -gt "$(total)" ] || { echo "$fifo of $(total)"; return 1; }
+	# (Of some pairs one is to show it: on a busy host two writers may acquire a tenth of what they do else.)
+	for _ in 1 2 3; do
+		ran 20 duration=2 writer_fifo=1 || return 1
+		fifo=$(total)
+		ran 20 duration=2 || return 1
+		[ $((fifo * 10)) -le "$(total)" ] || return 0
+	done
+	echo "$fifo of $(total)"
+	return 1
 }
 
 # busy : CPU 3 is busy with loops that outweigh writers by a thousand times, until `free`. This shell stays away: what it starts
 # would wait for the loops too, which it is to end.
 busy() {
 	hogs=''
-	taskset -p 7 $$ >/dev/null || return 1
+	# (A verdict has a shell of its own.)
+	read -r me _ </proc/self/stat
+	taskset -p 7 "$me" >/dev/null || return 1
 	for _ in 1 2 3 4 5 6; do
 		while :; do :; done >/dev/null 2>&1 &
 		hogs="$hogs $!"
@@ -281,18 +295,22 @@ busy() {
 free() {
 	# shellcheck disable=SC2086 # words
 	kill $hogs
-	taskset -p f $$ >/dev/null
+	taskset -p f "$me" >/dev/null
 }
 
-# until_stalled LOOKS : CPU 3 is busy until the watchdog speaks, or after so many looks.
+# until_stalled LOOKS : CPU 3 is busy until the watchdog speaks (0), or after so many looks (1), at each of which /tmp/seen has
+# what was acquired. 2: it was not busy.
 until_stalled() {
 	looks=0
-	busy || looks=$1
+	: >/tmp/seen
+	busy || { free; return 2; }
 	until [ $looks -ge $1 ] || since | grep -q 'has acquired nothing'; do
 		looks=$((looks + 1))
+		acquired >>/tmp/seen
 		usleep 100000
 	done
-	free && [ $looks -lt $1 ]
+	free || return 2
+	[ $looks -lt $1 ]
 }
 
 # Nobody acquires anything while a CPU is taken from all writers. That is a stall of each, eight of which are named. It
@@ -307,11 +325,12 @@ stalls() {
 	rmmod handover && insmod /handover.ko experiment=none stat_interval=0
 }
 
-# The same, three times as long as it takes, where nobody looks for stalls.
+# The same, three times as long as it takes, where nobody looks for stalls. Nothing was acquired for as long.
 unwatched() {
 	mark
 	begun duration=60 nwriters_stress=4 bind_writers=3 stall_secs=1 checks=owner,counter,order || return 1
-	! until_stalled 40 || { since; return 1; }
+	until_stalled 40
+	[ $? -eq 1 ] && [ "$(still)" -gt 200 ] || { paste -sd' ' /tmp/seen; since; return 1; }
 	echo stop >$debug/control && await stopped 20 || return 1
 	[ "$(failing)" = 0 ] && ! since | grep 'has acquired nothing' || { cat $debug/results; return 1; }
 }
@@ -354,19 +373,19 @@ holds_long() {
 }
 
 # A wait for a nested lock has no limit. (Now and then one waits for the section's own lock, of 64, or the host takes a CPU.)
-# One section of 400,000 takes long, for each writer: on a busy host, five seconds often have none.
+# One section of 240,000 takes long, for each writer: on a busy host, five seconds may have none.
 nested_unlimited() {
-	late=0
+	hits=0
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
-		echo "torture_type=twa nwriters_stress=2 runs=1 duration=5 cs_steps=0 ncs_steps=0 nlocks=64 nested_locks=8 long_hold=100 acq_writer_lim=$((hz / 20))" >$debug/control
+		echo "torture_type=twa nwriters_stress=2 runs=1 duration=5 cs_steps=0 ncs_steps=0 nlocks=64 nested_locks=8 long_hold=60 acq_writer_lim=$((hz / 25))" >$debug/control
 		await '[df]' 20 || return 1
 		if [ "$(did long_holds)" -ne 0 ]; then
 			[ "$(failing)" -ne 0 ] || return 0
-			late=$((late + 1))
-			[ $late -lt 5 ] || break
+			hits=$((hits + 1))
+			[ $hits -lt 5 ] || break
 		fi
 	done
-	echo "$late runs with a wait that was too long"
+	echo "$hits runs of a long section had a wait that was too long"
 	cat $debug/results
 	return 1
 }
@@ -438,7 +457,7 @@ interrupts() {
 		all=$(did irqs)
 		ran 20 torture_type=twa_irq duration=2 nwriters_stress=1 irq_interval=1000 stutter=1 || return 1
 		some=$(did irqs)
-		[ $((some * 10)) -ge $((all * 7)) ] || break
+		[ $((some * 10)) -ge $((all * 7)) ] || [ "$some" -le 100 ] || break
 	done
 	[ "$some" -gt 100 ] && [ $((some * 10)) -lt $((all * 7)) ] || { echo "$all and $some"; return 1; }
 	mark

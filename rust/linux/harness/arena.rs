@@ -87,7 +87,7 @@ impl Plain {
 #[repr(C, align(128))]
 pub(crate) struct Guarded {
     /// The writer that is in the critical section, or 0.
-    pub(super) owner: Once<u32>,
+    pub(crate) owner: Once<u32>,
     /// The ticket that is to be admitted next.
     pub(super) next: Once<u32>,
     /// Sections completed.

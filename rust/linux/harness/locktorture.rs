@@ -2,7 +2,10 @@
 
 //! What the kernel's locktorture calls of a lock (`qemu/patches`).
 
-use super::subject::{LockCell, Subject, REFUSED};
+use super::{
+    arena::Once,
+    subject::{LockCell, Subject, REFUSED},
+};
 use crate::measure::perturb::MAX_NESTED;
 use core::cell::UnsafeCell;
 
@@ -14,6 +17,8 @@ pub(crate) struct Cells {
     locks: [LockCell; 1 + NESTED],
     /// The token of each, between its lock and its unlock.
     tokens: [UnsafeCell<u32>; 1 + NESTED],
+    /// Whether one of the locks was ever refused.
+    is_refused: Once<bool>,
 }
 
 // SAFETY: Only a lock's owner accesses its token. A lock that does not exclude is a control: its token may be
@@ -26,6 +31,7 @@ impl Cells {
         Self {
             locks: [const { LockCell::new() }; 1 + NESTED],
             tokens: [const { UnsafeCell::new(0) }; 1 + NESTED],
+            is_refused: Once::new(false),
         }
     }
 
@@ -53,8 +59,11 @@ impl Cells {
             if !S::REFUSES || token != REFUSED {
                 break token;
             }
-            // The console is judged.
-            kernel::warn_on!(true);
+            // The console is judged. Once: a deadlock would fill it.
+            if !self.is_refused.read() {
+                self.is_refused.write(true);
+                kernel::warn_on!(true);
+            }
         };
         // SAFETY: This thread owns the lock.
         unsafe { self.tokens[at].get().write_volatile(token) };

@@ -12,9 +12,9 @@
 //! | `locktorture.c` | the hook of the kernel's locktorture, where it has one |
 //! | `pairs.rs` | what an uncontended pair is to be read with: shape, layout |
 //! | `subject.rs` | what can be tortured and timed |
-//! | `locktorture.rs` | what locktorture calls of a lock |
 //! | `times.rs` | stamps of the time stamp counter, and a writer's times |
 //! | `arena.rs` | what writers share: the locks, what those protect, the course |
+//! | `locktorture.rs` | what locktorture calls of a lock |
 //! | `writer.rs` | a writer's loop and the checks in it |
 //! | `interrupts.rs` | a timer's interrupt that takes the lock where a writer runs |
 //! | `nested.rs` | the locks that a writer takes around the one of its section |
@@ -41,20 +41,20 @@ mod interrupts;
 mod locktorture;
 mod nested;
 mod offer;
-mod pairs;
+pub(crate) mod pairs;
 mod perturb;
-mod perturbed;
-mod plan;
-mod registry;
+pub(crate) mod perturbed;
+pub(crate) mod plan;
+pub(crate) mod registry;
 mod report;
-mod run;
+pub(crate) mod run;
 pub(crate) mod shim;
 mod stall;
 mod state;
 pub(crate) mod subject;
 mod text;
 mod times;
-mod torture;
+pub(crate) mod torture;
 mod uncontended;
 pub(crate) mod writer;
 

@@ -12,7 +12,7 @@ use crate::{
     spin::{nodes::NODES_PER_CPU, word::CONTEXTS},
 };
 
-// Each nested lock has a place in its queue, and so has one lock of each context.
+// There are as many nodes as locks that a CPU may wait for: the nested ones, and one of each context.
 const _: () = assert!(NODES_PER_CPU >= (MAX_NESTED + CONTEXTS) as usize);
 
 /// The nested locks that a writer has.

@@ -86,7 +86,7 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
                 ticket
             }
             // SAFETY: The arena's locks are of type `S` by `writer`'s contract.
-            None => unsafe { S::lock(lock) },
+            None => unsafe { S::lock_at(lock, *prng.state()) },
         };
         let admitted = stamp();
         let released = guarded.released.read();
@@ -106,7 +106,7 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
         });
         release(plan, guarded);
         // SAFETY: Locked above.
-        unsafe { S::unlock(lock, ticket) };
+        unsafe { S::unlock_at(lock, ticket, *prng.state()) };
         // SAFETY: Locked above.
         unsafe { nested.unlock::<S>(arena) };
 

@@ -417,6 +417,14 @@ u64 handover_steal_ns(void)
 	return sum;
 }
 
+#if IS_ENABLED(CONFIG_KUNIT)
+/* For a test, which takes it back: as if that much had been stolen from @cpu. */
+void handover_steal(unsigned int cpu, u64 ns)
+{
+	kcpustat_cpu(cpu).cpustat[CPUTIME_STEAL] += ns;
+}
+#endif
+
 /*
  * One watchdog: @fn(@arg) every @ms milliseconds, in softirq context, so also
  * when every CPU spins with preemption off (but for PREEMPT_RT and threadirqs,

@@ -42,6 +42,7 @@ u64 handover_random(void);
 unsigned int handover_online_cpus(void);
 unsigned int handover_isolated_cpus(void);
 u64 handover_steal_ns(void);
+void handover_steal(unsigned int cpu, u64 ns);
 const char *handover_release(void);
 bool handover_has_hypervisor(void);
 const char *handover_cpu_model(void);

@@ -74,6 +74,8 @@ extern "C" {
     pub(crate) fn handover_online_cpus() -> c_uint;
     pub(crate) fn handover_isolated_cpus() -> c_uint;
     pub(crate) fn handover_steal_ns() -> u64;
+    #[cfg(CONFIG_KUNIT)]
+    pub(crate) fn handover_steal(cpu: c_uint, ns: u64);
     pub(crate) fn handover_release() -> *const c_char;
     pub(crate) fn handover_has_hypervisor() -> bool;
     pub(crate) fn handover_cpu_model() -> *const c_char;

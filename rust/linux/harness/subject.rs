@@ -83,6 +83,29 @@ pub(crate) unsafe trait Subject: 'static {
     /// The caller must own the lock by `lock` or `try_lock`, which returned `token`; or that is [`REFUSED`].
     unsafe fn unlock(state: *mut Self::State, token: u32);
 
+    /// `lock`, by a writer whose generator has this state. A lock that records its writers' work keeps it; it costs no
+    /// other lock anything.
+    ///
+    /// # Safety
+    ///
+    /// As `lock`.
+    #[inline(always)]
+    unsafe fn lock_at(state: *mut Self::State, _: u64) -> u32 {
+        // SAFETY: By this function's contract.
+        unsafe { Self::lock(state) }
+    }
+
+    /// `unlock`, as [`Subject::lock_at`].
+    ///
+    /// # Safety
+    ///
+    /// As `unlock`.
+    #[inline(always)]
+    unsafe fn unlock_at(state: *mut Self::State, token: u32, _: u64) {
+        // SAFETY: By this function's contract.
+        unsafe { Self::unlock(state, token) };
+    }
+
     /// The pair that is timed: that of the public type, where there is one.
     ///
     /// # Safety

@@ -212,7 +212,7 @@ pub(super) fn told<S: Subject>(me: &Writer, token: u32) {
 
 /// A critical section, checked and counted, with `work` in it. The lock gave `ticket`, and the caller releases it.
 #[inline(always)]
-pub(super) fn section<S: Subject>(
+pub(crate) fn section<S: Subject>(
     me: &Writer,
     guarded: &Guarded,
     checks: Checks,
@@ -288,12 +288,12 @@ pub(crate) fn laps<S: Subject>(me: &Writer, arena: &Arena) -> Prng {
         }
 
         // SAFETY: The arena's lock is of type `S` by `writer`'s contract.
-        let ticket = unsafe { S::lock(lock) };
+        let ticket = unsafe { S::lock_at(lock, *prng.state()) };
         section::<S>(me, guarded, checks, ticket, &mut prng, |prng| {
             prng.steps(cs_steps)
         });
         // SAFETY: Locked above.
-        unsafe { S::unlock(lock, ticket) };
+        unsafe { S::unlock_at(lock, ticket, *prng.state()) };
 
         total = outside(me, phase, total, ncs_steps, &mut prng);
         if total % 64 == 0 {

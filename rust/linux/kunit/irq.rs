@@ -184,7 +184,12 @@ pub(super) fn dropped_beside_its_handler() -> Result<[u32; 3]> {
             let started = unsafe { Timer::start(slow, arg, 50_000_000) }.ok();
             *timer.lock() = started;
         } else if reached(|| handler.begun.load(Relaxed) != 0) {
-            let taken = timer.lock().take();
+            // Its handler may run before it is there.
+            let mut taken = None;
+            reached(|| {
+                taken = timer.lock().take();
+                taken.is_some()
+            });
             handler.about_to_drop.store(1, Relaxed);
             drop(taken);
             begun.store(handler.begun.load(Relaxed), Relaxed);

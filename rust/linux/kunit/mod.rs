@@ -7,8 +7,8 @@
 //! the test's it only prints. So a case keeps what it sees, joins its threads and drops
 //! its guards, and then judges.
 //!
-//! Waiters spin with preemption off. Each thread has a CPU of its own, and a
-//! case that needs four CPUs fails where there are fewer. What waits for another
+//! Waiters spin with preemption off. Each thread but those of `due.rs` has a CPU of its own.
+//! A case that needs four CPUs fails where there are fewer. What waits for another
 //! thread's step, other than by a lock, gives up in the end. Only the muster waits
 //! as long as it takes: members that were started come.
 //!
@@ -24,6 +24,7 @@
 //! | `run.rs` | what a run computes |
 //! | `tally.rs` | a world that counts its words' steps |
 //! | `team.rs` | kthreads that begin together and are joined |
+//! | `work.rs` | what writers do, seen by a lock that records them |
 
 mod array;
 mod course;
@@ -36,6 +37,7 @@ mod refused;
 mod run;
 mod tally;
 mod team;
+mod work;
 
 use crate::{
     locks::{list::for_each_lock, *},
@@ -382,7 +384,7 @@ mod handover_static {
 
     #[test]
     fn each_kind() -> Result {
-        // SAFETY: Once each: no other case knows them.
+        // SAFETY: No other case knows them. A run anew finds all of them free.
         unsafe { (TWA.init(), TICKET.init(), TWA_IRQ.init(), TICKET_IRQ.init()) };
         macro_rules! seen {
             ($lock:ident) => {{

@@ -8,11 +8,80 @@ use kernel::macros::kunit_tests;
 mod handover_run {
     use crate::kunit::{irq::dropped_beside_its_handler, team::cpus};
     use crate::{
-        harness::writer::Writer,
+        harness::{
+            plan::{self, Plan},
+            registry::Entry,
+            run::Control,
+            shim,
+            torture::{self, Record},
+            writer::Writer,
+        },
         measure::{outcome::Share, prng::first_ticket, statistics::jain_ppm},
     };
     use core::ptr::null;
-    use kernel::prelude::*;
+    use kernel::{
+        prelude::*,
+        sync::atomic::{Atomic, Relaxed},
+    };
+
+    /// A caller in whose run each CPU's time is stolen, whenever it is told how far the run is.
+    struct Stolen(Atomic<u64>);
+
+    impl Stolen {
+        /// More than any host steals in a run.
+        const NS: u64 = 1_000_000_000_000_000;
+
+        /// Each CPU loses another time.
+        fn steal(times: u64) {
+            for cpu in 0..cpus() {
+                let ns = Self::NS
+                    .wrapping_mul(u64::from(cpu) + 1)
+                    .wrapping_mul(times);
+                // SAFETY: It is online.
+                unsafe { shim::handover_steal(cpu, ns) };
+            }
+        }
+    }
+
+    impl Control for Stolen {
+        fn stopping(&self) -> bool {
+            false
+        }
+
+        fn pin_module(&self) -> bool {
+            true
+        }
+
+        fn unpin_module(&self) {}
+
+        fn progress(&self, _: &'static Entry, _: u32, _: u32, _: u64, _: impl FnOnce() -> u64) {
+            Self::steal(1);
+            self.0.add(1u64, Relaxed);
+        }
+    }
+
+    /// What is stolen from any CPU in a run is said of it, and nothing of what was stolen before.
+    #[test]
+    fn a_run_knows_what_was_stolen() -> Result {
+        let plan = plan::with(
+            &Plan::default(),
+            "torture_type=ticket nwriters_stress=1 duration=1 runs=1",
+        )?;
+        let lock = plan.locks().next().ok_or(EINVAL)?;
+        let mut record = Record::new(&plan, 1)?;
+        Stolen::steal(1);
+        let control = Stolen(Atomic::new(0));
+        let outcome = torture::run(&plan, lock, 1, 1, &control, &mut record);
+        let times = control.0.load(Relaxed);
+        Stolen::steal((1 + times).wrapping_neg());
+        let outcome = outcome?.ok_or(EINVAL)?;
+        // 1 + 2 + ... of each CPU.
+        let each = u64::from(cpus() * (cpus() + 1) / 2);
+        assert!(times > 0);
+        assert_eq!(outcome.steal_ns / Stolen::NS, each * times);
+        assert_eq!(outcome.failures(), 0);
+        Ok(())
+    }
 
     #[test]
     fn jain_of_any_length() {

@@ -155,10 +155,10 @@ unsafe extern "C" fn run<F: Fn(u32) + Sync>(arg: *mut c_void) -> c_int {
     0
 }
 
-/// Spins until `done()`; for members that are [`Present`]. False after too long a
+/// Spins until `done()`, with preemption off or on. False after too long a
 /// time, well before the kernel would call it a lockup. Between two looks 50 ms count
 /// at most: a guest whose host stood still has not waited.
-pub(super) fn reached(done: impl Fn() -> bool) -> bool {
+pub(super) fn reached(mut done: impl FnMut() -> bool) -> bool {
     const GAP: u64 = 50_000_000;
     let (mut left, mut looked) = (8_000_000_000_u64, shim::now_ns());
     while !done() {

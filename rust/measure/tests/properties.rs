@@ -521,6 +521,28 @@ fn an_end_for_every_case() {
     );
 }
 
+/// Each number below a bound is drawn as often as any other, whatever the seed. (Of chi square with n - 1 degrees of freedom
+/// hardly any is above twice n and thirty.)
+#[test]
+fn draws_are_uniform() {
+    for seed in [0, 1, 2026, u64::MAX] {
+        for n in [2u32, 3, 7, 8, 400] {
+            let (mut prng, mut drawn) = (Prng::new(seed), vec![0.0; n as usize]);
+            for _ in 0..1000 * n {
+                drawn[prng.below(n) as usize] += 1.0;
+            }
+            let chi_square: f64 = drawn
+                .iter()
+                .map(|count: &f64| (count - 1000.0).powi(2) / 1000.0)
+                .sum();
+            assert!(
+                chi_square < f64::from(2 * n + 30),
+                "{n} of {seed}: {chi_square}"
+            );
+        }
+    }
+}
+
 /// Each bound and its neighbours, where random numbers seldom fall.
 #[test]
 fn bounds_are_kept_to_the_last_number() {

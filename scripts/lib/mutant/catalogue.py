@@ -28,12 +28,12 @@ import pathlib
 import re
 import tomllib
 
-WORLDS = ("loom", "host", "step", "shuttle", "sim", "rdma", "device", "kunit", "torture", "job", "compile",
+WORLDS = ("loom", "host", "step", "shuttle", "sim", "rdma", "device", "kunit", "torture", "locktorture", "job", "compile",
           "sample", "disasm", "lockdep", "sanitized", "spin", "litmus", "proof", "tla", "tsan", "suite", "python")
 CARGO = ("loom", "host", "step", "shuttle", "sim", "rdma")
 # The doors that plant bugs, the worlds that `make test` has no time for, and those in which it plants every bug.
 DOORS = ("test", "test-deep")
-DEEP = ("rdma", "job", "sanitized", "device", "proof", "tla", "tsan", "suite")
+DEEP = ("rdma", "locktorture", "job", "sanitized", "device", "proof", "tla", "tsan", "suite")
 QUICK = ("litmus",)
 
 # Key: its type, and the worlds that know it.
@@ -42,6 +42,7 @@ OPTIONS = {
     "tries": (int, CARGO),                           # only chance finds it: up to so many runs
     "fast": (bool, CARGO),                           # only optimised code shows it
     "x86": (bool, WORLDS),                           # false: no x86 machine shows it
+    "unseen": (str, WORLDS),                         # of the locks' code: why the kernel's locktorture does not find it
     "starves": (bool, ("torture",)),                 # the watchdog speaks also when every CPU hangs
     "words": (str, ("torture",)),                    # what else the experiment is asked for
     "kernel": (str, ("disasm", "compile", "job")),   # stock or test
@@ -61,6 +62,7 @@ BUG_KEYS = {"name", "claim", "file", "old", "new", "edits", "caught", "see"}
 EDIT_KEYS = {"file", "old", "new"}
 LEAST_WORDS = 4  # of a bug's claim
 NO_SUBJECTS = ("It", "They", "Their", "Its", "Who", "Whoever", "Nobody", "Somebody", "Only")
+LOCKS = re.compile(r"rust/locks/\w+\.rs")
 PLACE_KEYS = {"package": str, "test": str, "lib": bool, "bin": str, "toolbox": str, "features": list}
 
 
@@ -211,6 +213,9 @@ def _bug(part, table, places):
             raise Refused(f"{where}: {key} says nothing to {', '.join(sorted({one.world for one in caught}))}")
         if kind is int and value < 1:
             raise Refused(f"{where}: {key} is below 1")
+    locks = any(LOCKS.fullmatch(one.file) for one in edits) and options.get("x86", True)
+    if locks != (("unseen" in options) ^ any(one.world == "locktorture" for one in caught)):
+        raise Refused(f"{where}: allowed: a test 'locktorture LOCK', or unseen, for a bug in rust/locks that x86 can show; neither for others")
     if "shows" not in options and any(one.world == "suite" for one in caught):
         raise Refused(f"{where}: a suite must say what is seen: shows is missing")
     deep = options.get("deep")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
-"""kunit, torture, job, compile, disasm, lockdep, sanitized: the module with a bug in it, built for one of our kernels.
+"""kunit, torture, locktorture, job, compile, disasm, lockdep, sanitized: the module with a bug in it, built for one of our kernels.
 
     torture LOCKS CHECK    that check alone finds it, the others off (tests/guest/mutant.sh)
+    locktorture LOCK       the kernel's own scripts find it in a run of the kernel's locktorture on that lock
     kunit CASE             the case fails; `kunit splat`: the guest's console looks bad, as `shows` says
     job KERNEL/JOB VERDICT a job of tests/guest, asked for that verdict alone, says 'not ok VERDICT', as `shows` says
     job KERNEL/JOB dies [VERDICT]
@@ -21,7 +22,7 @@ import shlex
 from ..engine import World
 from ..shell import read
 
-NAMES = ("kunit", "torture", "job", "compile", "sample", "disasm", "lockdep")
+NAMES = ("kunit", "torture", "locktorture", "job", "compile", "sample", "disasm", "lockdep")
 SOURCES = ("Kbuild", "rust", "scripts", "qemu")
 AT = "build/mutants-module"
 CHECKS = ("owner", "counter", "order", "progress")
@@ -153,6 +154,18 @@ class Module(World):
         else:
             return self.verdict(True, bug.full, f"caught by {catch} alone")
         return self.verdict(False, bug.full, why)
+
+    # --- the kernel's locktorture
+
+    def locktorture(self, bug, catch, tree, at):
+        module, wrong = self.built(bug, "test", tree, at)
+        if wrong:
+            return wrong
+        rc, said = self.shell.ask(f"{at}.log", "tests/suites/locktorture", "--planted", module, at, catch.test)
+        found = re.search("^found: (.+)$", said, re.MULTILINE)
+        if rc or not found:
+            return self.verdict(False, bug.full, f"{catch}: exit {rc}, it passes; see {at}.log")
+        return self.verdict(True, bug.full, f"caught by {catch}: {found[1][:200]}")
 
     # --- any job of tests/guest
 
