@@ -4,9 +4,9 @@
 from .cargo import Cargo
 from .device import Device
 from .models import Litmus, Proof, Spin, Tla
-from .module import Module, Sanitizers
+from .module import Locktorture, Module, Sanitizers
 from .python import Python
 from .suite import Suite
 from .tsan import Tsan
 
-ALL = (Cargo, Spin, Litmus, Proof, Module, Sanitizers, Tsan, Tla, Device, Suite, Python)
+ALL = (Cargo, Spin, Litmus, Proof, Module, Locktorture, Sanitizers, Tsan, Tla, Device, Suite, Python)
