@@ -42,6 +42,24 @@ class Keys(Tree):
     def test_a_suite_that_says_not_what_is_seen(self):
         self.refused(bug(caught='["suite/all all: it works"]'), "a suite must say what is seen: shows is missing$")
 
+    def test_a_bug_of_the_locks_that_locktorture_does_not_see(self):
+        why = "^p/b: allowed: for a bug in rust/locks that x86 can show, a test 'locktorture LOCK', or unseen; for others no unseen$"
+        for file, caught, more, is_good in (
+                ("rust/locks/twa.rs", '["host a"]', "", False),
+                ("rust/locks/twa.rs", '["host a"]', "unseen = 'no try'", True),
+                ("rust/locks/twa.rs", '["host a", "locktorture twa"]', "", True),
+                ("rust/locks/twa.rs", '["host a", "locktorture twa"]', "unseen = 'no try'", False),
+                ("rust/locks/twa.rs", '["host a"]', "x86 = false", True),
+                ("rust/locks/twa.rs", '["host a"]', "x86 = false\nunseen = 'no try'", False),
+                ("rust/locks/tests/host/main.rs", '["host a"]', "", True),
+                ("rust/code", '["locktorture twa"]', "", True),
+                ("rust/code", '["host a"]', "unseen = 'no try'", False)):
+            text = PLACES + bug(file=file, caught=caught, more=more)
+            if is_good:
+                self.assertIn("b", self.catalogues(text)["p"].bugs)
+            else:
+                self.refused(text, why)
+
     def test_a_type_that_is_wrong(self):
         self.refused(PLACES + bug(more="tries = true"), "tries is not")
 
@@ -122,7 +140,7 @@ class Doors(Tree):
     def test_by_world(self):
         for world in ("host a", "spin a", "kunit a", "torture a", "lockdep a", "disasm a", "compile a", "python a"):
             self.assertEqual(self.doors([world]), ["test"], world)
-        for world in ("rdma a", "job a", "device a", "tla a", "tsan/x a"):
+        for world in ("rdma a", "locktorture a", "job a", "device a", "tla a", "tsan/x a"):
             self.assertEqual(self.doors([world]), ["test-deep"], world)
         self.assertEqual(self.doors(["suite/x a"], "shows = 'x'"), ["test-deep"])
 
@@ -225,7 +243,7 @@ class Doors(Tree):
             named = [word for line in re.findall(pattern, (scripts / door).read_text(), re.MULTILINE) for word in line.split(",")]
             worlds = [world for word in named for world in groups.get(word, (word,))]
             wanted = catalogue.WORLDS
-            self.assertEqual(sorted(worlds), sorted(world for world in wanted if door != "test" or world not in ("device", "sanitized", "tla", "tsan")))
+            self.assertEqual(sorted(worlds), sorted(world for world in wanted if door != "test" or world not in ("device", "locktorture", "sanitized", "tla", "tsan")))
 
 
 class Plant(Tree):
