@@ -70,6 +70,7 @@ verdict "races: none where writers are perturbed" perturbed
 verdict "races: none in uncontended pairs" uncontended
 verdict "races: busted has some" busted
 verdict "races: nothing else on the log" otherwise
+verdict "races: what spoils the figures is said" spoiled
 verdict "races: unloaded" rmmod handover
 cat /sys/kernel/debug/kcsan | sed -n 's/^\(used_watchpoints\|setup_watchpoints\|data_races\|no_capacity\)/# \1/p'
 finish

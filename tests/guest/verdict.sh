@@ -157,7 +157,7 @@ facts() {
 	nodes=$(ls -d /sys/devices/system/node/node[0-9]* 2>/dev/null | wc -l)
 	is numa_nodes $((nodes > 0 ? nodes : 1)) || return 1
 	is governor "$(sort -u $cpu/cpufreq/policy*/scaling_governor 2>/dev/null | grep . || echo none)" || return 1
-	is preempt "$(preempt_model)" && is mitigations "$(mitigations)" || return 1
+	spoiled && is preempt "$(preempt_model)" && is mitigations "$(mitigations)" || return 1
 	grep -q " cpu=\"$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)\" " $debug/status || { cat $debug/status; return 1; }
 	# HZ by the clock, to 3 %. (A host that stands still for a moment shifts what is seen: one of five looks must
 	# show it. Another of the rates that a kernel can have is at least 20 % off in each.)
@@ -170,6 +170,20 @@ facts() {
 	done
 	echo "$seen"
 	return 1
+}
+
+# spoiled : what slows locks down, as the kernel shows it otherwise, in the order of the facts.
+spoiled() {
+	has() { grep -q " $1\$" /proc/kallsyms; }
+	is spoiled_by "$({
+		[ ! -e /proc/lockdep ] || echo LOCKDEP
+		! has do_raw_spin_lock || echo DEBUG_SPINLOCK
+		! has debug_smp_processor_id || echo DEBUG_PREEMPT
+		[ ! -e /proc/lock_stat ] || echo LOCK_STAT
+		! has kasan_report || echo KASAN
+		! has kcsan_disable_current || echo KCSAN
+		! is_rt || echo PREEMPT_RT
+	} | paste -sd, | grep . || echo none)"
 }
 
 preempt_model() {
