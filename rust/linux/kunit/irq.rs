@@ -161,7 +161,7 @@ unsafe extern "C" fn slow(arg: *mut c_void) {
         left -= 1;
         cpu_relax();
     }
-    for _ in 0..500_000 {
+    for _ in 0..5_000_000 {
         cpu_relax();
     }
     slow.ended.add(1u32, Relaxed);
