@@ -9,7 +9,7 @@ insmod /handover.ko experiment=none || exit 1
 known=$(dmesg | sed -n 's/.*handover: locktorture knows \([0-9]*\) locks as handover_NAME.*/\1/p')
 [ -n "$known" ] || { echo "the locks are not offered"; exit 1; }
 
-# What locktorture and torture.c can do to a lock. A time is in jiffies, but for onoff_holdoff and rt_boost's, in seconds, and
+# What locktorture and torture.c can do to a lock. A time is in jiffies, but for onoff_interval and onoff_holdoff, in seconds, and
 # long_hold, in milliseconds. (Below two jiffies there is no stutter.)
 perturbations="stutter=5 shuffle_interval=1 onoff_interval=1 onoff_holdoff=1 long_hold=3 nested_locks=8 rt_boost=2 \
 rt_boost_factor=50 call_rcu_chains=2 acq_writer_lim=5000"

@@ -109,7 +109,7 @@ binds() {
 	begun duration=4 nwriters_stress=3 bind_writers=1-2 shuffle_interval=1 || return 1
 	# shellcheck disable=SC2016 # at each look
 	seen eval 'echo $(where | sort -u)' || return 1
-	awk 'NF > 1 { if (++many > 1) exit 1; next } { many = 0 }' /tmp/seen || { uniq -c /tmp/seen; return 1; }
+	awk -v moves="$(did shuffles)" 'NF > 1 { if (++many > 1 || ++all > moves) exit 1; next } { many = 0 }' /tmp/seen || { uniq -c /tmp/seen; return 1; }
 	# Of four moves two spare a CPU on which they do not run anyhow. There is a move at the start, and at most one each second.
 	[ "$(did shuffles)" -le $(($(column seconds | cut -d. -f1) / 2 + 1)) ] || { cat $debug/results; return 1; }
 	begun duration=2 bind_writers=3 || return 1

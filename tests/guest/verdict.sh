@@ -48,10 +48,10 @@ await() {
 	rows_hold
 }
 
-# rows_hold : each row of the results, and its writers' rows, can be of one run. A run ends two seconds late at most, or $lateness.
+# rows_hold : each row of the results, and its writers' rows, can be of one run. A run ends two seconds late at most.
 rows_hold() {
 	# shellcheck disable=SC2016 # awk's
-	awk -F, -v is_done="$(grep -c '^state: done' $debug/status)" -v late="${lateness:-2}" '
+	awk -F, -v is_done="$(grep -c '^state: done' $debug/status)" '
 		function wrong(what) { print "row " key ": " what; bad = 1; exit 1 }
 		{ key = $1 "," $2 "," $3 }
 		FNR == 1 { file++; for (i = 1; i <= NF; i++) at[file, $i] = i; next }
@@ -72,7 +72,7 @@ rows_hold() {
 			if ($at[2, "failures"] != $at[2, "owner_failures"] + $at[2, "counter_failures"] + $at[2, "order_failures"] +
 				$at[2, "progress_failures"] + $at[2, "wait_failures"] + $at[2, "deadlock_failures"] + $at[2, "hung"]) wrong("failures")
 			if (cold[key] && !$at[2, "failures"]) wrong("the warm-up counts")
-			if ($at[2, "duration"] && !$at[2, "failures"] && $at[2, "seconds"] > $at[2, "duration"] + late) wrong($at[2, "seconds"] " s of " $at[2, "duration"])
+			if ($at[2, "duration"] && !$at[2, "failures"] && $at[2, "seconds"] > $at[2, "duration"] + 2) wrong($at[2, "seconds"] " s of " $at[2, "duration"])
 			if (is_done && $at[2, "seconds"] < $at[2, "duration"]) wrong($at[2, "seconds"] " s of " $at[2, "duration"])
 			told += $2
 		}

@@ -417,7 +417,7 @@ u64 handover_steal_ns(void)
 	return sum;
 }
 
-#if IS_ENABLED(CONFIG_KUNIT)
+#if IS_BUILTIN(CONFIG_KUNIT)
 /* For a test, which takes it back: as if that much had been stolen from @cpu. */
 void handover_steal(unsigned int cpu, u64 ns)
 {

@@ -74,7 +74,7 @@ extern "C" {
     pub(crate) fn handover_online_cpus() -> c_uint;
     pub(crate) fn handover_isolated_cpus() -> c_uint;
     pub(crate) fn handover_steal_ns() -> u64;
-    #[cfg(CONFIG_KUNIT)]
+    #[cfg(CONFIG_KUNIT = "y")]
     pub(crate) fn handover_steal(cpu: c_uint, ns: u64);
     pub(crate) fn handover_release() -> *const c_char;
     pub(crate) fn handover_has_hypervisor() -> bool;
