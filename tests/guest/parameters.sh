@@ -379,6 +379,17 @@ ticket,inlined,far,1 ticket,inlined,far,2 ticket,inlined,near,1 ticket,inlined,n
 	return 1
 }
 
+# KUnit's cases that ran beside an experiment are one of its facts, and none of the next one's.
+beside_kunit() {
+	echo "torture_type=twa nwriters_stress=1 duration=3 runs=1" >$debug/control || return 1
+	until grep -q '^now: ' $debug/status; do usleep 20000; done
+	echo 1 >/sys/kernel/debug/kunit/handover_ticket/run || return 1
+	await done 60 || return 1
+	case $(fact spoiled_by) in KUNIT_RAN | *,KUNIT_RAN) ;; *) cat $debug/status; return 1 ;; esac
+	echo "torture_type=twa nwriters_stress=1 duration=1 runs=1" >$debug/control && await done 20 || return 1
+	case $(fact spoiled_by) in *KUNIT_RAN*) cat $debug/status; return 1 ;; esac
+}
+
 for bad in torture_type=hemlock torture_type=twa,twa torture_type= nwriters_stress=0 nwriters_stress=-2 \
 	nwriters_stress=1025 nwriters_stress=two nwriters_stress=1,,2 nwriters_stress=4,4 cs_steps=-1 cs_steps=1000001 \
 	ncs_steps=many ncs_steps=-1 duration=-1 duration=86401 runs=0 runs=1001 stat_interval=-1 \
@@ -399,6 +410,7 @@ verdict "verbose: little on the log" quiet
 verdict "files are root's" root_only
 verdict "the facts are the machine's" facts
 verdict "the facts: nobody traces" is tracers none
+! [ -d /sys/kernel/debug/kunit ] || verdict "the facts: KUnit ran beside it" beside_kunit
 verdict "a log that is full has what was said since a mark" log_is_full
 verdict "every result says its workload" workload
 verdict "a sweep over writers" sweep

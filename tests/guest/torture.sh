@@ -24,7 +24,10 @@ clean() {
 		[ "$(idle)" -ne 0 ] || {
 			column first_ticket /tmp/results >/tmp/first
 			column acquisitions /tmp/results >/tmp/sum
-			case $1 in twa | ticket | one_word_twa) ! grep -q '^-' /tmp/first || { cat /tmp/results; return 1; } ;; esac
+			case $1 in
+			twa | ticket | one_word_twa) ! grep -q '^-' /tmp/first ;;
+			*) ! grep -qv '^-' /tmp/first ;;
+			esac || { cat /tmp/results; return 1; }
 			wrapped
 			return
 		}

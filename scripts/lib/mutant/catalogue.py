@@ -33,7 +33,7 @@ WORLDS = ("loom", "host", "step", "shuttle", "sim", "rdma", "device", "kunit", "
 CARGO = ("loom", "host", "step", "shuttle", "sim", "rdma")
 # The doors that plant bugs, the worlds that `make test` has no time for, and those in which it plants every bug.
 DOORS = ("test", "test-deep")
-DEEP = ("rdma", "locktorture", "job", "sanitized", "device", "proof", "tla", "tsan", "suite")
+DEEP = ("rdma", "kunit", "locktorture", "job", "sample", "disasm", "sanitized", "device", "proof", "tla", "tsan", "suite")
 QUICK = ("litmus",)
 
 # Key: its type, and the worlds that know it.
