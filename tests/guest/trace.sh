@@ -175,36 +175,7 @@ tells_nothing() {
 	[ $((begun * 100)) -lt "$(cat /tmp/total)" ] || { cat /tmp/total; head -n 3 /tmp/contention_begin; return 1; }
 }
 
-# In each run of pairs another lock is the first, and the other layout. A round that does not count comes before. (A kprobe
-# in each loop of pairs sees it.)
-turns() {
-	insmod /handover.ko experiment=none || return 1
-	echo >$tracing/trace
-	for lock in twa ticket mcs; do
-		for layout in near far; do
-			at=$(sed -n "s/^[0-9a-f]* . \([^ ]*registry${#lock}${lock}[0-9]*${layout}_pairs[^[:space:]]*\)[[:space:]].*handover.*/\1/p" /proc/kallsyms)
-			echo "p:pair_${lock}_$layout handover:$at" >>$tracing/kprobe_events || { echo "no loop of $lock, $layout: $at"; return 1; }
-		done
-	done
-	echo 1 >$tracing/events/kprobes/enable || return 1
-	echo "experiment=uncontended torture_type=twa,ticket,mcs runs=5" >$debug/control && await done 60
-	rc=$?
-	echo 0 >$tracing/events/kprobes/enable
-	echo >$tracing/kprobe_events
-	rmmod handover || return 1
-	due=$(awk 'BEGIN {
-		split("twa ticket mcs", lock, " "); split("near far", layout, " ")
-		for (run = -1; run < 5; run++) for (i = 0; i < 3; i++) for (j = 0; j < 2; j++) {
-			first = run < 0 ? 0 : run
-			print lock[(first + i) % 3 + 1] "_" layout[(first + j) % 2 + 1]
-		}
-	}' | paste -sd' ')
-	seen=$(sed -n 's/.* pair_\([a-z]*_[a-z]*\): .*/\1/p' $tracing/trace | paste -sd' ')
-	[ $rc -eq 0 ] && [ "$seen" = "$due" ] || { echo "$seen"; return 1; }
-}
-
 verdict "the facts: nobody traces" traced none
-verdict "uncontended: locks and layouts take turns" turns
 verdict "the facts: events are traced" both
 verdict "the facts: an event that was on at the end" later none sched_migrate_task
 verdict "the facts: functions are traced" functions
