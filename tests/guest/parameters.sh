@@ -366,6 +366,18 @@ ticket,inlined,far,1 ticket,inlined,far,2 ticket,inlined,near,1 ticket,inlined,n
 	pairs=$(sed -n "s/^workload: experiment=uncontended torture_type=ticket,$other runs=2 pairs=//p" $debug/summary)
 	[ "$(column pairs $debug/uncontended | sort -u)" = "$pairs" ] || { cat $debug/summary; return 1; }
 	[ "$(grep -c '^ticket,inlined,[a-z]*,[12],' $debug/summary)" -eq 4 ] || { cat $debug/summary; return 1; }
+	# In each run another lock is the first, and the other layout.
+	echo "experiment=uncontended torture_type=mcs,twa,ticket runs=5" >$debug/control && await done 60 || return 1
+	# shellcheck disable=SC2016 # awk's
+	awk -F, '
+		BEGIN { split("twa ticket mcs", lock, " "); split("near far", layout, " ") }
+		NR > 1 { seen[$4, $7] = $1 " " $3 }
+		END {
+			for (run = 0; run < 5; run++) for (i = 0; i < 3; i++) for (j = 0; j < 2; j++) {
+				due = lock[(run + i) % 3 + 1] " " layout[(run + j) % 2 + 1]
+				if (seen[run + 1, 2 * i + j + 1] != due) { print "run " run + 1 ", turn " 2 * i + j + 1 ": " due " is due"; exit 1 }
+			}
+		}' $debug/uncontended || { cat $debug/uncontended; return 1; }
 	said "Invalid argument" "experiment=uncontended torture_type=twa,busted" || return 1
 	echo "experiment=uncontended torture_type=twa_irq runs=1" >$debug/control && await done 60 || return 1
 	[ "$(column lock $debug/uncontended | sort -u)" = twa_irq ] || { cat $debug/uncontended; return 1; }

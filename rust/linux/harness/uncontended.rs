@@ -21,10 +21,19 @@ use kernel::{
 };
 
 /// The columns of `uncontended`.
-const HEADER: &str = "lock,shape,layout,run,pairs,ns";
+const HEADER: &str = "lock,shape,layout,run,pairs,ns,turn";
 
-/// A run: the nanoseconds that `PAIRS` pairs took in each layout, of each lock that was asked for.
-pub(crate) type Sample = [Option<[u64; Layout::ALL.len()]>; LOCKS.len()];
+/// `PAIRS` pairs of a lock in a layout.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Timed {
+    /// The nanoseconds that they took.
+    ns: u64,
+    /// Which of the run's they were, from 1 on.
+    turn: u32,
+}
+
+/// A run: what was timed in each layout, of each lock that was asked for.
+pub(crate) type Sample = [Option<[Timed; Layout::ALL.len()]>; LOCKS.len()];
 
 /// The locks that are timed, free, and one unmeasured round done.
 pub(crate) struct Bench(KVec<(usize, LockCell)>);
@@ -50,17 +59,20 @@ impl Bench {
     /// One run of each lock, beginning with the one at `first`, counted around.
     pub(crate) fn sample(&self, first: usize) -> Sample {
         let mut sample = Sample::default();
+        let mut turn = 0;
         for at in order::from(first, self.0.len()) {
             let (index, cell) = &self.0[at];
             let lock = &LOCKS[*index];
             // SAFETY: `new` made that lock in the cell.
             let time = |layout| time(|| unsafe { (lock.pairs)(cell, layout) });
             // The layouts take turns being first.
-            let mut ns = [0; Layout::ALL.len()];
-            for turn in order::from(first, ns.len()) {
-                ns[turn] = time(Layout::ALL[turn]);
+            let mut timed = [Timed::default(); Layout::ALL.len()];
+            for layout in order::from(first, timed.len()) {
+                turn += 1;
+                let ns = time(Layout::ALL[layout]);
+                timed[layout] = Timed { ns, turn };
             }
-            sample[*index] = Some(ns);
+            sample[*index] = Some(timed);
         }
         sample
     }
@@ -74,15 +86,15 @@ fn time(pairs: impl FnOnce()) -> u64 {
     shim::now_ns().saturating_sub(from)
 }
 
-/// The rows of a run: lock, shape, layout, nanoseconds.
+/// The rows of a run: lock, shape, layout, and what was timed.
 fn rows(
     sample: &Sample,
-) -> impl Iterator<Item = (&'static str, &'static str, &'static str, u64)> + '_ {
+) -> impl Iterator<Item = (&'static str, &'static str, &'static str, Timed)> + '_ {
     let each = LOCKS.iter().zip(sample);
-    let timed = each.filter_map(|(lock, ns)| Some((lock, (*ns)?)));
-    timed.flat_map(|(lock, ns)| {
-        let each = Layout::ALL.into_iter().zip(ns);
-        each.map(|(layout, ns)| (lock.name, lock.shape.name(), layout.name(), ns))
+    let timed = each.filter_map(|(lock, timed)| Some((lock, (*timed)?)));
+    timed.flat_map(|(lock, timed)| {
+        let each = Layout::ALL.into_iter().zip(timed);
+        each.map(|(layout, timed)| (lock.name, lock.shape.name(), layout.name(), timed))
     })
 }
 
@@ -90,16 +102,17 @@ fn rows(
 pub(crate) fn results(samples: &[Sample], f: &mut Formatter<'_>) -> fmt::Result {
     put!(f, "{HEADER}\n")?;
     for (run, sample) in samples.iter().enumerate() {
-        for (name, shape, layout, ns) in rows(sample) {
+        for (name, shape, layout, Timed { ns, turn }) in rows(sample) {
             put!(
                 f,
-                "{},{},{},{},{},{}\n",
+                "{},{},{},{},{},{},{}\n",
                 name,
                 shape,
                 layout,
                 run + 1,
                 PAIRS,
-                ns
+                ns,
+                turn
             )?;
         }
     }
@@ -108,7 +121,7 @@ pub(crate) fn results(samples: &[Sample], f: &mut Formatter<'_>) -> fmt::Result 
 
 /// The same to dmesg, as rates.
 pub(crate) fn print(sample: &Sample) {
-    for (name, shape, layout, ns) in rows(sample) {
+    for (name, shape, layout, Timed { ns, .. }) in rows(sample) {
         let rate = per_second(PAIRS.into(), ns);
         pr_info!("uncontended {name} ({shape}, {layout}): {rate} pairs/s\n");
     }

@@ -140,6 +140,9 @@ pub(super) fn beside_timers<R: SpinRaw>(lock: &SpinIrq<u32, R>, threads: u32) ->
     })
 }
 
+/// About a second of the time stamp counter.
+const SECOND: u64 = 3_000_000_000;
+
 /// A timer's handler that takes its time: how often it began, and how often it ended. It goes on until the timer is about to be
 /// dropped, and for a while.
 struct Slow {
@@ -155,15 +158,16 @@ unsafe extern "C" fn slow(arg: *mut c_void) {
     // SAFETY: By this function's contract.
     let slow = unsafe { &*arg.cast::<Slow>() };
     slow.begun.add(1u32, Relaxed);
-    // Pauses and no time: where the clock is counted by this CPU's ticks, it stands still meanwhile.
-    let mut left = 50_000_000;
-    while slow.about_to_drop.load(Relaxed) == 0 && left != 0 {
-        left -= 1;
-        cpu_relax();
-    }
-    for _ in 0..5_000_000 {
-        cpu_relax();
-    }
+    // By the time stamp counter: where the clock is counted by this CPU's ticks, it stands still meanwhile. A pause takes
+    // nanoseconds or, under emulation, microseconds.
+    let pause_until = |ticks, over: &dyn Fn() -> bool| {
+        let from = shim::stamp();
+        while !over() && shim::stamp().wrapping_sub(from) < ticks {
+            cpu_relax();
+        }
+    };
+    pause_until(10 * SECOND, &|| slow.about_to_drop.load(Relaxed) != 0);
+    pause_until(SECOND, &|| false);
     slow.ended.add(1u32, Relaxed);
 }
 
