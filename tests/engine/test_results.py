@@ -195,6 +195,12 @@ class Kernel(Page):
                    max(int(row["longest_ns"]) for row in mine.values())]
             for number, (one, figure) in enumerate(zip(numbers, due, strict=True)):
                 self.same(one, figure, f"{lock}, {point}, number {number}")
+            # As the text has it.
+            if lock in set(self.NAMES.values()) - {"ttas"}:
+                self.assertLess(min(ratios), 1, f"{lock}, {point}")
+                self.assertGreater(max(ratios), 1, f"{lock}, {point}")
+            elif lock == "ttas" and "test" in point:
+                self.assertGreater(min(ratios), 1, point)
 
     def test_the_targets(self):
         due = []

@@ -159,10 +159,13 @@ unsafe extern "C" fn slow(arg: *mut c_void) {
     let slow = unsafe { &*arg.cast::<Slow>() };
     slow.begun.add(1u32, Relaxed);
     // By the time stamp counter: where the clock is counted by this CPU's ticks, it stands still meanwhile. A pause takes
-    // nanoseconds or, under emulation, microseconds.
-    let pause_until = |ticks, over: &dyn Fn() -> bool| {
+    // nanoseconds or, under emulation, microseconds. So many pauses at most: not every machine has the counter.
+    let pause_until = |ticks: u64, over: &dyn Fn() -> bool| {
         let from = shim::stamp();
-        while !over() && shim::stamp().wrapping_sub(from) < ticks {
+        for _ in 0..ticks / 600 {
+            if over() || shim::stamp().wrapping_sub(from) >= ticks {
+                break;
+            }
             cpu_relax();
         }
     };
