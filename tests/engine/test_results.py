@@ -253,6 +253,15 @@ class Kernel(Page):
             self.same(least.replace(",", ""), min(rates[lock]), lock)
             self.same(most.replace(",", ""), max(rates[lock]), lock)
 
+    def test_the_machine_of_the_pictures(self):
+        words = self.words("kernel.md")
+        machine, = re.findall(r"The machine, an ([^,]+), was idle", words)
+        pictures = re.findall(r"\]\((kernel-[a-z]+\.svg)\)", words)
+        self.assertEqual(len(pictures), 3)
+        for picture in pictures:
+            desc, = re.findall("<desc>(.*?)</desc>", (RESULTS / picture).read_text())
+            self.assertIn(f", {machine}, accelerator tcg", desc, picture)
+
     def test_the_findings(self):
         words, pairs, writers = self.words("kernel.md"), self.pairs(), self.writers()
         same = [list(boots.values()) for key, boots in writers.items() if key[0] == "spin_lock"]

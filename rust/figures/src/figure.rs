@@ -153,10 +153,11 @@ pub const LOCKS: [Look; 5] = [
 pub const BESIDE: Look = look((110, 110, 110), Shape::Diamond, Fill::Full);
 
 /// Hollow: the kernel's own locks.
-pub const KERNELS: [Look; 3] = [
+pub const KERNELS: [Look; 4] = [
     look((110, 110, 110), Shape::Diamond, Fill::Hollow),
     look((110, 110, 110), Shape::Square, Fill::Hollow),
     look((0, 0, 0), Shape::Circle, Fill::Hollow),
+    look((0, 0, 0), Shape::Triangle, Fill::Hollow),
 ];
 
 /// Crossed: a lock that keeps no order.

@@ -25,7 +25,10 @@ pub(crate) const OURS: [(&str, &str); 3] = [
 const PANELS: [(&str, &[&str]); 3] = [
     ("tickets", &["twa", "ticket", "one_word_twa"]),
     ("queues, and ttas", &["mcs", "clh", "ttas"]),
-    ("the kernel's own", &["spin_lock", "qspinlock"]),
+    (
+        "the kernel's own",
+        &["spin_lock", "qspinlock", "raw_res_spin_lock"],
+    ),
 ];
 /// What the looks mean, for a reader without colour vision.
 pub(crate) const MARKS: &str =
@@ -98,6 +101,7 @@ pub(crate) fn look_of(lock: &str) -> Look {
         "spin_lock" => KERNELS[0],
         BASE => KERNELS[1],
         "qspinlock" => KERNELS[2],
+        "raw_res_spin_lock" => KERNELS[3],
         "ttas" => UNORDERED,
         _ => OTHERS[0],
     }
