@@ -113,9 +113,10 @@ step() {
 	pid=$!
 	set +m
 	trap 'kill -TERM -- -$pid 2>/dev/null || true; exit 130' INT TERM
-	local next=30
+	local next=30 pause=0.1
 	while kill -0 "$pid" 2>/dev/null; do
-		read -r -t 1 <> <(:) || true
+		read -r -t $pause <> <(:) || true
+		[ "$SECONDS" -eq "$from" ] || pause=1
 		if [ -n "$is_tty" ]; then
 			printf '\r\033[K  %4d s  %.60s' $((SECONDS - from)) \
 				"$(tail -c 200 "$log" | tr -d '\r' | tail -n 1)" >&2

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 """scripts/report/calibration: each figure is that of its rounds."""
 
+import contextlib
+import csv
+import io
 import pathlib
 import random
 import runpy
+import sys
+import tempfile
 import unittest
+import unittest.mock
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 CALIBRATION = runpy.run_path(str(TOP / "scripts/report/calibration"))
@@ -57,3 +63,19 @@ class Calibration(unittest.TestCase):
         rows = [row(1, "handover", (1, 0, 0), 1, 5), row(1, "locktorture", (1, 0, 0), 1, 5), row(2, "handover", (1, 0, 0), 1, 5)]
         with self.assertRaises(KeyError):
             lines(rows)
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+            for given, code in ((rows, f"calibration: {file.name}: a round or row lacks 'locktorture'"), (rows[:2], None)):
+                file.seek(0)
+                file.truncate()
+                table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+                table.writeheader()
+                table.writerows(given)
+                file.flush()
+                out = io.StringIO()
+                with unittest.mock.patch.object(sys, "argv", ["calibration", file.name]), contextlib.redirect_stdout(out):
+                    try:
+                        runpy.run_path(str(TOP / "scripts/report/calibration"), run_name="__main__")
+                        self.assertIsNone(code)
+                        self.assertEqual(out.getvalue().splitlines(), lines(given))
+                    except SystemExit as end:
+                        self.assertEqual(end.code, code)

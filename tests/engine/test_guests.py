@@ -7,11 +7,12 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 REAL = ("scripts/run", "scripts/bench", "scripts/guest/choose-accel", "scripts/guest/boot", "scripts/guest/boot-pair", "scripts/guest/unpack-stream", "scripts/guest/console-badness", "scripts/guest/why-failed",
-        "scripts/guest/watch-stream", "scripts/lib/env.sh", "scripts/lib/knob.sh", "rust/locks/list.rs", "rust/linux/harness/registry.rs")
+        "scripts/guest/watch-stream", "scripts/lib/env.sh", "scripts/lib/knob.sh", "scripts/lib/busy.sh", "rust/locks/list.rs", "rust/linux/harness/registry.rs")
 STUBS = {
     "bin/nproc": "echo 4",
     "scripts/build/module-for": "echo build/module",
@@ -82,8 +83,21 @@ class Boot(Guests):
         for name, text in {"stream": "@@ exit 0\n", "console.log": "quiet\n", "console-1.log": "quiet\n"}.items():
             self.write(name, text)
         code, said = self.boot("[ ! -e $out/stream ] && [ ! -e $out/console.log ] && [ ! -e $out/console-1.log ] && : >$out/stream >$out/console.log")
-        self.assertEqual(code, 1)
+        self.assertEqual(code, 98)
         self.assertIn("ended before its job did", said)
+
+    def test_no_guest_is_no_exit_of_the_jobs(self):
+        for number in ("1", "3", "127"):
+            code, said = self.boot(f"echo quiet >$out/console.log; : >$out/stream; exit {number}")
+            self.assertEqual(code, 98)
+            self.assertIn(f"no guest ran (exit {number})", said)
+
+    def test_an_accelerator_that_is_named_is_taken(self):
+        self.stub("scripts/guest/choose-accel", "echo ${1:-kvm}")
+        self.stub("scripts/in-toolbox", f"echo quiet >{self.out}/console.log; echo '@@ exit 0' >{self.out}/stream")
+        for words, due in (([], "kvm\n"), (["--accel", "tcg"], "tcg\n")):
+            self.ran("scripts/guest/boot", "--out", self.out, *words, "job")
+            self.assertEqual(self.read("accel"), due)
 
     def test_a_splat_outweighs_the_jobs_exit(self):
         code, said = self.boot("echo '[ 5.1] WARNING: at f+0x1' >$out/console.log; echo '@@ exit 0' >$out/stream")
@@ -101,17 +115,18 @@ class Boot(Guests):
 class Inside(Guests):
     """The toolbox's part itself. What QEMU does in the Nth boot is `boots`[N]: it finds $console and $stream."""
 
-    def inside(self, *boots, accel="tcg,thread=multi"):
+    def inside(self, *boots, accel="tcg,thread=multi", words=("--limit", "20")):
         self.write("accel", f"{accel}\n")
         self.stub("scripts/build/initramfs", ":")
         cases = "\n".join(f"{n}) {text} ;;" for n, text in enumerate(boots, 1))
         self.stub("bin/qemu-system-x86_64", f"""
             at={self.out} console={self.out}/console.log stream={self.out}/stream
             echo boot >>$at/boots
+            printf '%s\\n' "$@" >$at/words
             case $(wc -l <$at/boots) in
             {cases}
             esac""")
-        code, said = self.ran("scripts/guest/boot", "--inside", "--out", self.out, "--limit", "20", "job")
+        code, said = self.ran("scripts/guest/boot", "--inside", "--out", self.out, *words, "job")
         return code, len(self.read("boots").split()), said
 
     OOPS = "echo '[ 1.8] Oops: int3: 0000 [#1] SMP' >$console"
@@ -136,6 +151,40 @@ class Inside(Guests):
         code, boots, said = self.inside("echo '[ 1.8] Oops: 0002 [#1] SMP' >$console", self.WELL)
         self.assertEqual((code, boots), (0, 1), said)
 
+    def test_a_job_has_its_limit(self):
+        began = time.monotonic()
+        code, boots, said = self.inside("printf '@@ start\\n' >$stream; exec sleep 60", words=("--limit", "2"))
+        self.assertEqual((code, boots), (124, 1), said)
+        self.assertLess(time.monotonic() - began, 20)
+
+    def test_a_guest_that_has_said_all_is_ended(self):
+        began = time.monotonic()
+        code, boots, said = self.inside("printf '@@ start\\n@@ exit 3\\n' >$stream; exec sleep 60", words=("--limit", "50"))
+        self.assertEqual((code, boots), (0, 1), said)
+        self.assertLess(time.monotonic() - began, 30)
+
+    def test_a_guest_is_ended_when_its_console_says_so(self):
+        began = time.monotonic()
+        code, boots, said = self.inside("printf '@@ start\\n' >$stream; echo 'now: over 7' >$console; exec sleep 60",
+                                        words=("--limit", "50", "--until", "over [0-9]"))
+        self.assertEqual((code, boots), (0, 1), said)
+        self.assertLess(time.monotonic() - began, 30)
+
+    def test_the_machine_is_what_was_asked_for(self):
+        net = "52:54:00:00:00:09,socket,mcast=230.0.0.1:4077"
+        self.inside(self.WELL, words=("--memory", "77", "--smp", "6", "--threads", "2", "--cpu", "tiny", "--append", "one two=3", "--net", net))
+        words = self.read("words").splitlines()
+        after = {word: words[at + 1] for at, word in enumerate(words[:-1])}
+        self.assertEqual([after[word] for word in ("-m", "-smp", "-cpu", "-accel", "-netdev")],
+                         ["77", "6,cores=3,threads=2", "tiny", "tcg,thread=multi", "socket,mcast=230.0.0.1:4077,id=net"])
+        self.assertIn("mac=52:54:00:00:00:09", after["-device"])
+        self.assertTrue(after["-append"].endswith(" one two=3"), after["-append"])
+        self.inside(self.WELL, accel="kvm")
+        words = self.read("words").splitlines()
+        after = {word: words[at + 1] for at, word in enumerate(words[:-1])}
+        self.assertEqual([after[word] for word in ("-m", "-smp", "-cpu", "-accel")],
+                         ["1024", "4,cores=4,threads=1", "max,-hypervisor", "kvm"])
+
     def test_three_are_too_many(self):
         code, boots, said = self.inside(self.OOPS, self.OOPS, self.OOPS, self.WELL)
         self.assertEqual((code, boots), (124, 3), said)
@@ -147,16 +196,37 @@ TELLS = "echo 'lock,n' >$out/results; echo 'twa,9' >>$out/results; echo by-write
 class Run(Guests):
     """make run. What boots is `guest`: it finds $out, and its exit is the job's."""
 
+    def setUp(self):
+        super().setUp()
+        self.stub("bin/sleep", ":")
+
     def run_of(self, guest, **knobs):
         self.stub("scripts/guest/boot", f"out={self.out}\n: >$out/console.log\necho \"$*\" >build/asked\n{guest}")
         self.stub("scripts/in-toolbox", "[ $1 = scripts/report/summarize ] && sed 's/^/summarized /'")
-        return self.ran("scripts/run", RUN_OUT=self.out, SMP="4", **knobs)
+        return self.ran("scripts/run", **{"RUN_OUT": self.out, "SMP": "4"} | knobs)
+
+    def asked(self):
+        return (self.top / "build/asked").read_text().split()
+
+    def busy(self, *times):
+        """From here on /proc/stat is the one with these times, and a second later that with those, and nobody sleeps."""
+        for number, each in enumerate(times):
+            (self.top / f"build/stat-{number}").write_text("cpu0 1 2 3 4 5 6 7 8 9 10\ncpu  " + " ".join(map(str, each)) + "\n")
+        (self.top / "build/looks").write_text("")
+        self.stub("bin/sleep", ":")
+        self.stub("bin/awk", """
+            awk=$(PATH=${PATH#*:} command -v awk)
+            [ "${!#}" = /proc/stat ] || exec "$awk" "$@"
+            set -- "${@:1:$#-1}" "build/stat-$(wc -l <build/looks)"
+            echo >>build/looks
+            exec "$awk" "$@\"""")
 
     def test_results_are_shown_and_kept(self):
         code, said = self.run_of(TELLS)
         self.assertEqual(code, 0, said)
         self.assertIn("the table\n", said)
-        self.assertIn("4 vCPUs on 4 CPUs, accelerator kvm", said)
+        self.assertIn("\n4 vCPUs on 4 CPUs, accelerator kvm; stock kernel\n", said)
+        self.assertIn("raw data: " + ", ".join(f"{self.out}/{name}" for name in ("results.csv", "writers.csv", "summary.csv", "console.log")), said)
         self.assertEqual([self.read(name) for name in ("results.csv", "writers.csv", "summary.csv")],
                          ["lock,n\ntwa,9\n", "by-writer\n", "summarized lock,n\nsummarized twa,9\n"])
         for word in ("more vCPUs than CPUs", "emulation", "error"):
@@ -166,8 +236,23 @@ class Run(Guests):
         _, said = self.run_of(TELLS.replace("kvm", "tcg"))
         self.assertIn("REMARK: emulation", said)
         self.stub("bin/nproc", "echo 3")
-        _, said = self.run_of(TELLS)
+        _, said = self.run_of(TELLS, KERNEL="test")
         self.assertIn("REMARK: more vCPUs than CPUs", said)
+        self.assertIn("\n4 vCPUs on 3 CPUs, accelerator kvm; test kernel\n", said)
+
+    def test_a_busy_machine_is_said(self):
+        # user nice system idle iowait irq softirq steal guest guest_nice, of a second; steal and guests are not this machine's.
+        none = [1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 9500]
+        for at, due in ((0, 30), (1, 30), (2, 30), (3, 0), (4, 0), (5, 30), (6, 30), (7, 0), (8, 0), (9, 0)):
+            spent = [0, 0, 0, 700, 0, 0, 0, 0, 0, 0]
+            spent[at] += 300
+            self.busy(none, [one + more for one, more in zip(none, spent)])
+            self.assertEqual(self.ran("bash", "-c", ". scripts/lib/busy.sh; busy"), (0, f"{due}\n"), at)
+        self.assertEqual(self.ran("bash", "-c", ". scripts/lib/busy.sh; remark_busy 14"), (0, ""))
+        for busy, is_said in ((149, False), (150, True), (1000, True)):
+            self.busy(none, [one + more for one, more in zip(none, [busy, 0, 0, 1000 - busy, 0, 0, 0, 0, 0, 0])])
+            said = self.run_of(TELLS)[1]
+            self.assertEqual(f"REMARK: this machine was not idle ({busy // 10} % busy before)." in said, is_said, said)
 
     def test_an_earlier_runs_results_are_not_this_ones(self):
         self.assertEqual(self.run_of(TELLS)[0], 0)
@@ -193,6 +278,37 @@ class Run(Guests):
             self.assertIn(word, asked)
         self.assertEqual([asked[asked.index(word) + 1] for word in ("--kernel", "--smp", "--out")], ["test", "4", self.out])
 
+    def test_without_knobs_it_is_what_the_page_says(self):
+        for cpus, smp in (("4", "4"), ("2", "2"), ("1", "2"), ("7", "7")):
+            self.stub("bin/nproc", f"echo {cpus}")
+            code, said = self.run_of(TELLS, SMP="")
+            self.assertEqual(code, 0, said)
+            asked = self.asked()
+            self.assertEqual([asked[asked.index(word) + 1] for word in ("--smp", "--kernel")], [smp, "stock"])
+            words = dict(word.split("=") for word in asked if "=" in word)
+            self.assertEqual(words, {"torture_type": "twa,ticket,spin_lock", "nwriters_stress": "1,2,4", "duration": "2", "runs": "3",
+                                     "cs_steps": "20", "ncs_steps": "400"})
+
+    def test_all_is_every_lock_that_excludes(self):
+        known = subprocess.run(["bash", "-c", ". scripts/lib/env.sh; locks lock"], cwd=self.top, check=True, text=True,
+                               capture_output=True).stdout.split()
+        self.assertEqual(self.run_of(TELLS, LOCKS="all")[0], 0)
+        self.assertIn("torture_type=" + ",".join(known), self.asked())
+
+    def test_what_is_none_or_too_many_is_refused(self):
+        sixteen = " ".join(str(number) for number in range(1, 17))
+        self.assertEqual(self.run_of(TELLS, WRITERS=sixteen)[0], 0)
+        for knobs, why in (({"WRITERS": sixteen + " 17"}, f"WRITERS={sixteen.replace(' ', ',')},17: allowed: at most 16 of them"),
+                           ({"WRITERS": " "}, "WRITERS=: allowed: at least one"), ({"LOCKS": " "}, "LOCKS=: allowed: at least one"),
+                           ({"WRITERS": "1025"}, "WRITERS=1025: allowed: 1 to 1024")):
+            code, said = self.run_of(TELLS, **knobs)
+            self.assertEqual((code, said), (1, f"handover: error: run: {why}\n"))
+
+    def test_a_guest_that_failed_shows_what_it_said(self):
+        _, said = self.run_of("echo a word before it failed; exit 3")
+        self.assertIn("a word before it failed", said)
+        self.assertIn("run: failed (exit 3): rmmod failed", said)
+
     def test_every_run_has_its_time(self):
         for locks, writers, secs, runs in ((2, 2, 7, 5), (1, 16, 30, 9), (3, 1, 3600, 2)):
             code, said = self.run_of(TELLS, LOCKS=" ".join(("twa", "ticket", "mcs")[:locks]), WRITERS=" ".join(str(n + 1) for n in range(writers)),
@@ -215,26 +331,85 @@ class Run(Guests):
 
 
 class Bench(Guests):
-    """make bench. What boots keeps its words; the reports say nothing."""
+    """make bench. What boots keeps its words, and each folder says its name; the reports keep theirs."""
+
+    def bench(self, boots, accel="kvm"):
+        self.stub("scripts/build/locktorture", "echo build/locktorture")
+        self.stub("scripts/in-toolbox", 'echo "$*" >>build/reports')
+        self.stub("scripts/guest/boot", f"""echo "$*" >>build/asked
+            while [ "$1" != --out ]; do shift; done
+            echo {accel} >"$2/accel"
+            echo rows of "$2" >"$2/calibration"
+            for name in status latency-status writers-status; do
+                printf 'state: done\\nfacts: %s of %s\\nworkload: work, %s of %s\\n' $name "${{2##*/}}" $name "${{2##*/}}" >"$2/$name"
+            done""")
+        code, said = self.ran("scripts/bench", BOOTS=str(boots))
+        self.assertEqual(code, 0, said)
+        return said.splitlines()
+
+    def lines(self, name):
+        return [line.split() for line in (self.top / "build" / name).read_text().splitlines()]
+
+    @staticmethod
+    def option(words, name):
+        return words[words.index(name) + 1]
 
     def test_in_each_boot_another_lock_is_the_first(self):
         known = subprocess.run(["bash", "-c", ". scripts/lib/env.sh; locks lock"], cwd=self.top, check=True, text=True,
                                capture_output=True).stdout.split()
-        self.stub("scripts/build/locktorture", "echo build/locktorture")
-        self.stub("scripts/in-toolbox", ":")
-        self.stub("scripts/guest/boot", """echo "$*" >>build/asked
-            while [ "$1" != --out ]; do shift; done
-            echo kvm >"$2/accel"
-            for name in calibration status latency-status writers-status; do echo >"$2/$name"; done""")
         boots = len(known) + 2
-        code, said = self.ran("scripts/bench", BOOTS=str(boots))
-        self.assertEqual(code, 0, said)
-        asked = [line.split() for line in (self.top / "build/asked").read_text().splitlines() if "tests/guest/bench.sh" in line]
-        self.assertEqual([words[words.index("--kernel") + 1] for words in asked], ["stock", "test"] * boots)
+        self.bench(boots)
+        asked = [words for words in self.lines("asked") if "tests/guest/bench.sh" in words]
+        self.assertEqual([self.option(words, "--kernel") for words in asked], ["stock", "test"] * boots)
         orders = [words[-1].split(",") for words in asked]
         for number, order in enumerate(orders):
             turned = number // 2 % len(known)
             self.assertEqual(order, known[turned:] + known[:turned])
+
+    def test_each_boot_is_on_the_cpus_that_are_said(self):
+        for cpus, smp in (("4", "4"), ("1", "2")):
+            self.stub("bin/nproc", f"echo {cpus}")
+            (self.top / "build/asked").write_text("")
+            said = self.bench(2)
+            self.assertEqual({self.option(words, "--smp") for words in self.lines("asked")}, {smp})
+            self.assertIn(f"{smp} vCPUs on {cpus} CPUs, accelerator kvm", said)
+        self.assertEqual([self.option(words, "--out") for words in self.lines("asked")],
+                         [f"build/bench/raw/{it}" for it in ("stock-1", "test-1", "stock-2", "test-2", "calibration")])
+
+    def test_the_conditions_are_those_of_each_kernel(self):
+        self.busy(3)
+        said = self.bench(1)
+        for kernel in ("stock", "test"):
+            at = said.index(f"{kernel}: status of {kernel}-1")
+            self.assertEqual(said[at + 1:at + 3], [f"{kernel}, times: latency-status of {kernel}-1",
+                                                   f"{kernel}, writers: work, writers-status of {kernel}-1"])
+        self.assertFalse([line for line in said if line.startswith("REMARK")])
+        self.assertEqual([line[:18] for line in self.bench(1, "tcg,thread=multi") if line.startswith("REMARK")], ["REMARK: emulation."])
+
+    def test_the_reports_are_of_all_boots(self):
+        self.bench(3)
+        self.assertEqual(self.lines("reports"), [["scripts/report/bench-table", "build/bench", "3"],
+                                                 ["scripts/report/calibration", "build/bench/calibration.csv"]])
+        calibration = self.lines("asked")[-1]
+        self.assertEqual(calibration[-2:], ["tests/guest/calibrate.sh", "3"])
+        self.assertEqual((self.option(calibration, "--kernel"), self.option(calibration, "--tree")), ("test", "build/locktorture"))
+        self.assertEqual((self.top / "build/bench/calibration.csv").read_text(), "rows of build/bench/raw/calibration\n")
+
+    def test_a_number_of_boots_that_is_none_is_refused(self):
+        for boots in ("0", "1001", "x", "-1"):
+            self.assertEqual(self.ran("scripts/bench", BOOTS=boots), (1, f"handover: error: bench: BOOTS={boots}: allowed: 1 to 1000\n"))
+
+    def busy(self, percent):
+        """So busy this machine is from here on."""
+        self.stub("bin/sleep", ":")
+        self.stub("bin/awk", f"""
+            [ "${{!#}}" != /proc/stat ] || {{ echo >>build/looks; n=$(wc -l <build/looks); echo $((n * {percent})) $((n * 100)); exit; }}
+            exec "$(PATH=${{PATH#*:}} command -v awk)" "$@\"""")
+
+    def test_a_busy_machine_is_said(self):
+        self.busy(16)
+        self.assertIn("REMARK: this machine was not idle (16 % busy before). A lock whose next waiter is not running waits: take the "
+                      "table again.", self.bench(1))
 
 
 class Accelerator(Guests):

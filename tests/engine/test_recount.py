@@ -40,7 +40,9 @@ class Rows(unittest.TestCase):
     def some(self):
         draw = random.Random(1)
         even = [a_run("twa", 1, [draw.randrange(1, 10 ** 7) for _ in range(5)]), a_run("ticket", 2, [17, 17])]
-        return [*even, a_run("twa", 3, [0, 40, 2]), a_run("mcs", 1, [0, 0], owner=0), a_run("busted", 1, [9, 1], owner=3, order=2, wait=5, dead=4),
+        worst = a_run("busted", 2, [5, 6], owner=1)
+        worst[0].update(counter_failures="3", progress_failures="2", hung="4", failures=str(2 + 3 + 2 + 4))
+        return [*even, worst, a_run("twa", 3, [0, 40, 2]), a_run("mcs", 1, [0, 0], owner=0), a_run("busted", 1, [9, 1], owner=3, order=2, wait=5, dead=4),
                 a_run("twa", 4, [2 ** 40 + 1, 3])]
 
     def test_whole_runs_have_no_fault(self):
@@ -49,8 +51,8 @@ class Rows(unittest.TestCase):
     def test_each_number_counts(self):
         """One more in any column of any row, or one less, is found."""
         for index in range(len(self.some())):
-            for column in ("acquisitions", "min", "max", "failures", "owner_failures", "order_failures", "counter_failures", "wait_failures",
-                           "deadlock_failures", "hung"):
+            for column in ("acquisitions", "min", "max", "failures", "owner_failures", "order_failures", "counter_failures", "progress_failures",
+                           "wait_failures", "deadlock_failures", "hung"):
                 for off in (1, -1):
                     runs = self.some()
                     row = runs[index][0]

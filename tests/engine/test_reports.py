@@ -65,6 +65,15 @@ class Summarize(unittest.TestCase):
             self.assertAlmostEqual(float(row["ratio"]), statistics.median(runs) / base, places=3)
             self.assertEqual({name: row[name] for name in WORKLOAD}, WORKLOAD)
 
+    def test_rows_come_by_number_and_then_as_they_came(self):
+        runs = [a_run(lock, writers, 9) for writers in (2, 16, 1) for lock in ("twa", "mcs", "clh")]
+        self.assertEqual(list(self.rows(runs)), [(lock, writers) for writers in ("1", "2", "16") for lock in ("twa", "mcs", "clh")])
+
+    def test_rows_of_several_experiments_say_so(self):
+        runs = [a_run("twa", 2, 9, cs_steps=steps, seed=seed) for steps, seed in (("40", "7"), ("20", "7"), ("40", "8"))]
+        row = self.rows(runs)["twa", "2"]
+        self.assertEqual([row[name] for name in ("cs_steps", "seed", "ncs_steps", "nice")], ["20 40", "7 8", "400", "19"])
+
     def test_the_time_of_a_run_counts(self):
         self.assertEqual(self.rows([a_run("twa", 1, 900, seconds="4.500000")])["twa", "1"]["median_per_s"], "200")
 
@@ -142,6 +151,22 @@ class Told(unittest.TestCase):
         self.assertIn("not ok job: timeout", self.told("ok a\n@@ verdicts 1\n", 2).stdout)
 
 
+class WhyFailed(unittest.TestCase):
+    CONSOLE = ("[ 1.0] handover: torture_type=x: allowed: y\r\n[ 2.0] handover: twa: failures: owner 1\r\n"
+               "[ 3.0] handover: given up: ETIMEDOUT\r\n[ 4.0] WARNING: at f+0x1\r\n[ 5.0] handover: the last word\r\n")
+
+    def test_each_exit_has_its_reason(self):
+        with tempfile.TemporaryDirectory() as at:
+            (pathlib.Path(at) / "console.log").write_text(self.CONSOLE)
+            for code, due in {1: "insmod failed: [ 5.0] handover: the last word", 2: "timeout", 124: "timeout", 3: "rmmod failed",
+                              4: "debugfs entries are left", 5: "a lock failed its checks: [ 2.0] handover: twa: failures: owner 1",
+                              6: "the experiment did not come to its end: [ 3.0] handover: given up: ETIMEDOUT",
+                              98: f"the guest ended before its job did; see {at}/console.log and {at}/log",
+                              99: "a splat: [ 4.0] WARNING: at f+0x1", 7: f"see {at}/console.log and {at}/log"}.items():
+                told = ran(TOP / "scripts/guest/why-failed", code, at)
+                self.assertEqual((told.returncode, told.stdout), (0, due + "\n"))
+
+
 class Unpacked(unittest.TestCase):
     def unpacked(self, stream, **before):
         with tempfile.TemporaryDirectory() as at:
@@ -192,6 +217,21 @@ class KunitLines(unittest.TestCase):
     def test_a_case_that_is_missing(self):
         rc, lines = self.lines({"a": "PASS"})
         self.assertEqual((rc, lines[-1].startswith("not ok count: ")), (1, True))
+
+    def test_a_suite_that_is_not_declared(self):
+        for declared in (("s=2", "t=1"), (), ("t=2",), ("s=3",), ("s=1",)):
+            rc, lines = self.lines({"a": "PASS", "b": "PASS"}, declared=declared)
+            self.assertEqual((rc, lines[-1].startswith("not ok count: ")), (1, True), declared)
+
+    def test_no_report_is_no_pass(self):
+        with tempfile.TemporaryDirectory() as at, unittest.mock.patch("subprocess.run"):
+            (pathlib.Path(at) / "log").write_text("")
+            self.assertEqual(called("scripts/report/kunit-lines", at, "s=1"), (1, "not ok count: kunit.py found no suites\n"))
+
+    def test_an_assertion_is_of_its_suite(self):
+        log = "# Subtest: t\n# b: ASSERTION FAILED at rust/t.rs:1\n Expected 3 == 4\n# Subtest: s\n# b: ASSERTION FAILED at rust/s.rs:7\n" \
+              " Expected 1 == 2\n"
+        self.assertEqual(self.lines({"a": "PASS", "b": "FAIL"}, log)[1][1], "not ok s.b: FAIL (rust/s.rs:7: Expected 1 == 2)")
 
     def test_the_first_assertion_is_told(self):
         log = "# Subtest: s\n# b: ASSERTION FAILED at x/rust/linux/k.rs:7\n Expected 1 == 2\n# b: ASSERTION FAILED at rust/k.rs:9\n"

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 """What counts as caught, in each world."""
 
+import contextlib
+import io
 import os
+import pathlib
+import runpy
 import shutil
+import signal
 import subprocess
 import unittest.mock
 
@@ -329,6 +334,95 @@ class Suite(Tree):
         before = (self.top / "rust/code").read_bytes()
         self.hunt(self.suite(self.SAID))
         self.assertEqual((self.top / "rust/code").read_bytes(), before)
+
+
+class Python(Tree):
+    def setUp(self):
+        super().setUp()
+        patch = unittest.mock.patch("mutant.worlds.python.READ", ("rust",))
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def python(self, new, caught='["python t.T.a", "python t.T.b"]'):
+        return bug(new=new, caught=caught)
+
+    def test_each_test_must_find_it(self):
+        self.caught(self.python("fails t.T.a\nfails t.T.b"), "ok mutant p/b (caught by python t.T.a)")
+        self.caught(self.python("fails t.T.a\nfails t.T.b"), "ok mutant p/b (caught by python t.T.b)")
+        good, lines = self.hunt(self.python("fails t.T.b"))
+        self.assertFalse(good)
+        self.assertEqual(lines[1:], ["not ok mutant p/b: python t.T.a passes", "ok mutant p/b (caught by python t.T.b)"])
+
+    def test_one_that_survives(self):
+        self.missed(self.python("x", '["python t.T.a"]'), "python t.T.a passes")
+
+    def test_another_tests_failure_is_no_catch(self):
+        self.missed(self.python("silent t.T.a\nfails t.T.b"), "t.T.a neither passed nor failed")
+        self.missed(self.python("fails t.T.aa", '["python t.T.a"]'), "python t.T.a passes")
+
+    def test_an_end_of_another_kind_is_no_catch(self):
+        self.missed(self.python("fails t.T.a\nexit 2", '["python t.T.a"]'), "neither passed nor failed")
+
+    def test_a_control_that_fails_stops(self):
+        self.write("rust/code", "line one\nfails t.T.a\n")
+        with self.assertRaisesRegex(Stop, "do not pass on the engine as it is"):
+            self.hunt(self.python("x"))
+
+    def test_the_tree_is_as_it_was(self):
+        before = (self.top / "rust/code").read_bytes()
+        self.hunt(self.python("fails t.T.a\nfails t.T.b"))
+        self.assertEqual((self.top / "rust/code").read_bytes(), before)
+
+
+class Door(Tree):
+    """scripts/lib/mutant.py itself: its exit, and what it prints."""
+
+    def main(self, *words):
+        main = runpy.run_path(str(pathlib.Path(catalogue.__file__).parents[1] / "mutant.py"))["main"]
+        # It takes the signals of its process.
+        signals = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+        out = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+                code = main(list(words), self.top)
+        finally:
+            for number, each in signals.items():
+                signal.signal(number, each)
+        return code, out.getvalue().splitlines()
+
+    CLAIM = "[[claim]]\ntext = 'a claim'\ncheck = 'a check'\nbugs = ['b']\n"
+
+    def test_check(self):
+        self.catalogues(PLACES + self.CLAIM + bug())
+        self.assertEqual(self.main("check"), (0, []))
+        self.catalogues(PLACES + bug())
+        self.assertEqual(self.main("check"), (1, ["p/b: no claim names it"]))
+        self.catalogues(PLACES + self.CLAIM + bug(old="no such line"))
+        code, lines = self.main("check")
+        self.assertEqual((code, len(lines)), (1, 1))
+
+    def test_claims(self):
+        self.catalogues(PLACES + self.CLAIM + bug())
+        self.assertEqual(self.main("claims", str(self.top / "docs/claims.md"))[0], 1)
+        self.assertEqual(self.main("claims"), (0, []))
+        self.assertIn("a claim", (self.top / "docs/claims.md").read_text())
+        self.assertEqual(self.main("claims", str(self.top / "docs/claims.md")), (0, []))
+
+    def test_a_bug_that_survives_fails_the_run(self):
+        self.catalogues(PLACES + bug() + bug("c", new="x"))
+        self.assertEqual(self.main("p/b")[0], 0)
+        code, lines = self.main("p/c")
+        self.assertEqual((code, lines[-1]), (1, "not ok mutant p/c: host a passes"))
+        self.assertEqual(self.main("p")[0], 1)
+
+    def test_only_what_is_asked_for(self):
+        self.catalogues(PLACES + bug(more="deep = false") + bug("c", caught='["python t.T.a"]') + bug("d", more="deep = true"))
+        self.assertEqual(self.main("list"), (0, ["p/b\thost a", "p/c\tpython t.T.a", "p/d\thost a"]))
+        self.assertEqual(self.main("list", "--door", "test-deep"), (0, ["p/d\thost a"]))
+        self.assertEqual(self.main("list", "--door", "test", "--worlds", "cargo"), (0, ["p/b\thost a"]))
+        for words, why in ((["--door", "back"], "--door back: allowed: "), (["--worlds", "other"], "no world is called other"), (["x"], "x")):
+            with self.assertRaisesRegex(catalogue.Refused, why):
+                self.main(*words)
 
 
 class Search(Tree):

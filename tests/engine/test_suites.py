@@ -47,6 +47,17 @@ class Suites(unittest.TestCase):
     def test_nothing_was_said(self):
         self.assertEqual(self.door("suite " + self.says("one"))[:2], (1, ["0 passed, 0 failed"]))
 
+    def test_what_an_earlier_door_counted_is_not_this_ones(self):
+        one = self.says("one", "ok a", "not ok b", rc=1)
+        self.assertEqual(self.door(f"suite {one}")[1][-1], "1 passed, 1 failed")
+        self.assertEqual(self.door("suite " + self.says("two", "ok c"))[:2], (0, ["ok c", "1 passed, 0 failed"]))
+
+    def test_a_part_has_its_name_and_time(self):
+        one = self.says("one", "ok a")
+        text = f". scripts/lib/env.sh; . scripts/lib/suites.sh; begin build/lines; suite {one}; SECONDS=$((SECONDS + 70)); counted part"
+        ran = subprocess.run(["bash", "-c", text], cwd=self.top, capture_output=True, text=True, check=False)
+        self.assertRegex(ran.stdout, r"^ok a\npart: 1 passed, 0 failed, 7[0-9] s\n$")
+
     def test_side_by_side_each_comes_whole_and_in_order(self):
         names = [self.says(name, *(f"ok {name} {n}" for n in range(5))) for name in ("one", "two", "three")]
         quoted = " ".join(f"'{name} word'" for name in names)

@@ -6,6 +6,7 @@
     broken                                            it does not compile
     exit N, console WORDS, stream WORDS, log WORDS    what a guest does and says
     kunit LINE, path LINE, shown LINE                 what kunit, disasm and a search print
+    fails TEST, silent TEST                           what a test of the engine's does; it passes otherwise
 """
 
 import io
@@ -114,6 +115,17 @@ FILES = {
         [ "$*" = "one two" ] || exit 9
         sed -n "s/^suite //p" rust/code
         exit "$(sed -n 's/^exit //p' rust/code | grep . || echo 0)"
+''',
+    # The engine's tests, in the tree that --in names.
+    "tests/suites/engine": '''
+        tree=$2 rc=0
+        shift 2
+        for test; do
+            ! grep -qx "silent $test" "$tree/rust/code" || continue
+            if grep -qx "fails $test" "$tree/rust/code"; then echo "not ok engine $test: AssertionError: x" && rc=1
+            else echo "ok engine $test"; fi
+        done
+        exit "$(sed -n 's/^exit //p' "$tree/rust/code" | grep . || echo $rc)"
 ''',
     "tests/suites/lockdep": 'sed -n "s/^left //p" "$2/code"\n',
 }

@@ -27,6 +27,31 @@ tortured() {
 }
 for lock; do verdict "${lock%:*} was tortured" tortured "${lock%:*}" "${lock#*:}"; done
 
+# counted CS NCS : how often one writer acquired, with so many steps inside, and so many or fewer outside.
+counted() {
+	mark
+	insmod /locktorture/locktorture.ko torture_type=raw_spin_lock nwriters_stress=1 cs_steps="$1" ncs_steps="$2" long_hold=0 \
+		stat_interval=1 stutter=0 shuffle_interval=0 onoff_interval=0 || return 1
+	usleep 2500000
+	rmmod locktorture || return 1
+	since | tr -d '\r' >/tmp/lines
+	grep -q "cs_steps=$1 long_hold=0 ncs_steps=$2 nested_locks=0 " /tmp/lines || { grep 'torture:---' /tmp/lines; return 1; }
+	sed -n 's/.* Writes:  Total: \([0-9]*\) .*/\1/p' /tmp/lines | tail -n 1
+}
+# A step takes as long inside as outside, where half of the bound is drawn in the middle. (A host that stands still shifts what
+# is seen: one of five looks must show it.)
+worked() {
+	for _ in 1 2 3 4 5; do
+		none=$(counted 0 0) && inside=$(counted 2000 0) && outside=$(counted 0 4000) || { echo "$none $inside $outside"; return 1; }
+		seen=$(awk -v none="$none" -v inside="$inside" -v outside="$outside" 'BEGIN {
+			if (none < 5 * inside || inside > 1.3 * outside || outside > 1.3 * inside) print none " without steps, " inside " with 2000 inside, " outside " with 0 to 3999 outside" }')
+		[ -n "$seen" ] || return 0
+	done
+	echo "$seen"
+	return 1
+}
+[ $# -eq 1 ] || verdict "locktorture's steps" worked
+
 gone() {
 	[ "$(cat /sys/module/handover/refcnt)" -eq 0 ] || { echo "references are left"; return 1; }
 	# What it offered is taken back: it may offer all again.

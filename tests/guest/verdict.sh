@@ -54,6 +54,7 @@ rows_hold() {
 	awk -F, -v is_done="$(grep -c '^state: done' $debug/status)" '
 		function wrong(what) { print "row " key ": " what; bad = 1; exit 1 }
 		{ key = $1 "," $2 "," $3 }
+		BEGIN { kinds = split("owner order wait deadlock", kind, " ") }
 		FNR == 1 { file++; for (i = 1; i <= NF; i++) at[file, $i] = i; next }
 		file == 1 {
 			n[key]++; sum[key] += $at[1, "acquisitions"]
@@ -61,6 +62,7 @@ rows_hold() {
 			if ($at[1, "total"] < $at[1, "acquisitions"]) wrong("more than all")
 			# The warm-up, which does not count, is over when each has acquired.
 			cold[key] += $at[1, "total"] == $at[1, "acquisitions"]
+			for (i = 1; i <= kinds; i++) theirs[key, i] += $at[1, kind[i] "_failures"]
 			next
 		}
 		{
@@ -71,6 +73,9 @@ rows_hold() {
 			if (jain > 1 || all && jain < 1 / $2 - 0.000001) wrong("jain")
 			if ($at[2, "failures"] != $at[2, "owner_failures"] + $at[2, "counter_failures"] + $at[2, "order_failures"] +
 				$at[2, "progress_failures"] + $at[2, "wait_failures"] + $at[2, "deadlock_failures"] + $at[2, "hung"]) wrong("failures")
+			for (i = 1; i <= kinds; i++) {
+				if ($at[2, kind[i] "_failures"] != theirs[key, i]) wrong("its writers have " theirs[key, i] " failures of " kind[i])
+			}
 			if (cold[key] && !$at[2, "failures"]) wrong("the warm-up counts")
 			if ($at[2, "duration"] && !$at[2, "failures"] && $at[2, "seconds"] > $at[2, "duration"] + 2) wrong($at[2, "seconds"] " s of " $at[2, "duration"])
 			if (is_done && $at[2, "seconds"] < $at[2, "duration"]) wrong($at[2, "seconds"] " s of " $at[2, "duration"])

@@ -20,11 +20,11 @@ class Stop(Exception):
 class Engine:
     """What worlds share: the clone, the catalogues, and the planting."""
 
-    def __init__(self, top, catalogues, out=sys.stdout, err=sys.stderr, takes_over=False):
+    def __init__(self, top, catalogues, out=None, err=None, takes_over=False):
         self.shell = Shell(top)
         self.top = self.shell.top
         self.catalogues = catalogues
-        self.out, self.err = out, err
+        self.out, self.err = out or sys.stdout, err or sys.stderr
         # Whether what an earlier run caught on the same files is caught (seen.py).
         self.takes_over = takes_over
 

@@ -7,7 +7,7 @@ from ..shell import read
 AT = "build/mutants-python"
 
 # What the tests read.
-READ = ("scripts", "tests/engine", "tests/suites/host", "docs/results", "qemu/patches", "rust/linux", "rust/upstream",
+READ = ("scripts", "tests/engine", "tests/guest", "tests/suites/host", "docs/results", "qemu/patches", "rust/linux", "rust/upstream",
         "rust/locks/mod.rs", "rust/locks/list.rs")
 
 

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+"""The guest's jobs that take figures (tests/guest/{run,bench,calibrate}.sh) and what all jobs share (verdict.sh), under the
+guest's own shell, with a module that a test plays."""
+
+import csv
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from test_recount import COLUMNS, a_run
+
+GUEST = pathlib.Path(__file__).resolve().parents[1] / "guest"
+# The toolbox's: the guest has the same.
+BUSYBOX = pathlib.Path(sys.executable).with_name("busybox")
+
+
+class Jobs(unittest.TestCase):
+    """A guest's files in a folder. What the guest's programs do is in shell functions."""
+
+    def setUp(self):
+        self.top = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.top)
+        self.debug = self.top / "debug"
+        (self.top / "tmp").mkdir()
+        self.write("verdict", self.moved("verdict.sh"))
+
+    def moved(self, name):
+        """A job, whose guest lies in the folder."""
+        places = {"/sys/kernel/debug/handover": str(self.debug), "/tmp/": f"{self.top}/tmp/", ". /verdict": f". {self.top}/verdict"}
+        return re.sub("|".join(places), lambda found: places[found[0]], (GUEST / name).read_text())
+
+    def write(self, name, text):
+        (self.top / name).parent.mkdir(exist_ok=True)
+        (self.top / name).write_text(text)
+
+    def sh(self, text, *words):
+        done = subprocess.run([str(BUSYBOX), "sh", "-c", text, "job", *map(str, words)], cwd=self.top, capture_output=True, text=True,
+                              check=False, stdin=subprocess.DEVNULL)
+        return done.returncode, done.stdout + done.stderr
+
+    def table(self, name, rows):
+        with open(self.top / name, "w", newline="") as file:
+            out = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+            out.writeheader()
+            out.writerows(rows)
+
+    @staticmethod
+    def told(said):
+        """The files that a job told."""
+        files, name = {}, None
+        for line in said.splitlines():
+            if line.startswith("@@ file "):
+                name = line.split()[2]
+                files[name] = []
+            elif line == "@@ end":
+                name = None
+            elif name:
+                files[name].append(line)
+        return files
+
+
+class Run(Jobs):
+    """run.sh: its exit says how the experiment ended."""
+
+    def run_of(self, *states, failures="0", insmod="mkdir $top/debug; next", rmmod="rm -r $top/debug", limit=3):
+        """The exit of an experiment that goes through these states, one after another as the job looks, and what is said."""
+        for number, state in enumerate(states):
+            self.write(f"state-{number}", f"facts: none\nstate: {state}\nnow: look {number}\n")
+        self.write("rows", f"a,b,c,d,e,f,g,failures\n1,2,3,4,5,6,7,0\n1,2,3,4,5,6,7,{failures}\n")
+        shutil.rmtree(self.debug, ignore_errors=True)
+        functions = f"""
+            top={self.top} now=0
+            next() {{
+                cp $top/state-$now $top/debug/status; now=$((now + 1)); [ -e $top/state-$now ] || now=$((now - 1))
+                cp $top/rows $top/debug/results; echo by writer >$top/debug/writers; echo the table >$top/debug/summary
+            }}
+            insmod() {{ echo "$*" >$top/loaded; {insmod}; }}
+            rmmod() {{ [ "$1" = handover ] && {rmmod}; }}
+            sleep() {{ next; }}
+            """
+        return self.sh(functions + self.moved("run.sh"), limit, "torture_type=twa", "runs=2")
+
+    WELL = "done\nruns: 2 of 2"
+
+    def test_all_is_well(self):
+        code, said = self.run_of("running\nruns: 0 of 2", "running\nruns: 1 of 2", self.WELL)
+        self.assertEqual(code, 0, said)
+        self.assertEqual((self.top / "loaded").read_text(), "/handover.ko torture_type=twa runs=2\n")
+        self.assertEqual([line for line in said.splitlines() if line.startswith("look")], ["look 1", "look 2"])
+        told = self.told(said)
+        self.assertEqual([told["writers"], told["summary"], told["results"][0]], [["by writer"], ["the table"], "a,b,c,d,e,f,g,failures"])
+        self.assertIn("state: done", told["status"])
+
+    def test_each_way_to_fail_has_its_exit(self):
+        for due, states, more in (
+                (1, [self.WELL], {"insmod": "false"}), (1, [self.WELL], {"insmod": ":"}),
+                (2, ["running\nruns: 0 of 2"], {}), (2, ["running\nruns: 0 of 2"] * 3 + [self.WELL], {}),
+                (3, [self.WELL], {"rmmod": "false"}), (4, [self.WELL], {"rmmod": ":"}),
+                (5, [self.WELL], {"failures": "1"}), (5, ["failed: 1 run\nruns: 2 of 2"], {"failures": "12"}),
+                (6, ["failed: given up: ETIMEDOUT\nruns: 2 of 2"], {}), (6, ["done\nruns: 1 of 2"], {}), (6, ["stopped\nruns: 2 of 2"], {})):
+            code, said = self.run_of(*states, **more)
+            self.assertEqual(code, due, f"{states}, {more}: {said}")
+
+    def test_results_are_told_whatever_comes(self):
+        for states, more in (([self.WELL], {"rmmod": "false"}), (["failed: given up\nruns: 0 of 2"], {}), ([self.WELL], {"failures": "3"})):
+            self.assertEqual(set(self.told(self.run_of(*states, **more)[1])), {"results", "writers", "summary", "status"})
+
+
+# Each file of the module says which file it is, and the words of the experiment.
+MODULE = """
+    top={top}
+    experiment() {{ mkdir -p $top/debug && for file in uncontended results latency status; do echo "$file $*" >$top/debug/$file; done; }}
+    insmod() {{ shift; experiment "$@"; }}
+    rmmod() {{ rm -r $top/debug; }}
+    """
+
+
+class Bench(Jobs):
+    def test_each_file_is_of_its_experiment(self):
+        # A file of which the next reader sees what was written to it: the module's words.
+        self.write("verdict", f"""debug={self.debug}
+            await() {{ [ ! -e $debug/control ] || {{ words=$(cat $debug/control); experiment $words; rm -f $debug/control; }}; }}
+            tell_file() {{ echo "@@ file $1"; cat "$2"; echo "@@ end"; }}""")
+        code, said = self.sh(MODULE.format(top=self.top) + self.moved("bench.sh"), 7, "twa,mcs")
+        self.assertEqual(code, 0, said)
+        self.assertFalse(self.debug.exists())
+        files = {name: (line.split()[0], dict(word.split("=") for word in line.split()[1:])) for name, (line,) in self.told(said).items()}
+        pair = {"experiment": "uncontended", "torture_type": "twa,mcs", "runs": "7"}
+        writers = {"torture_type": "twa,mcs", "nwriters_stress": "1,2,4", "duration": "1", "runs": "1"}
+        times = {"torture_type": "twa,mcs", "nwriters_stress": "2", "duration": "1", "runs": "1", "latency": "1"}
+        self.assertEqual(files, {"uncontended": ("uncontended", pair), "status": ("status", pair), "writers": ("results", writers),
+                                 "writers-status": ("status", writers), "latency": ("latency", times), "latency-status": ("status", times)})
+
+    def test_an_experiment_without_an_end_is_none(self):
+        for number in (1, 2, 3):
+            self.write("verdict", f"debug={self.debug}\nn=0\nawait() {{ n=$((n + 1)); [ $n -ne {number} ]; }}\ntell_file() {{ :; }}")
+            shutil.rmtree(self.debug, ignore_errors=True)
+            self.assertNotEqual(self.sh(MODULE.format(top=self.top) + self.moved("bench.sh"), 7, "twa")[0], 0)
+
+
+class Calibrate(Jobs):
+    LINES = [(10.25, 1000), (11.25, 3000), (12.5, 7000), (13.75, 9000), (14.0, 9500)]
+
+    def calibrated(self, rounds, lines=None, end="SUCCESS"):
+        """(exit, said, rows), where locktorture logs these lines."""
+        logged = "".join(f"[   {at:.6f}] raw_spin_lock-torture: Writes:  Total: {count} Max/Min: 7/5 Fail: 0 \n" for at, count in lines or self.LINES)
+        self.write("log", logged + f"[   15.0] raw_spin_lock-torture:--- End of test: {end}: nwriters_stress=1\n")
+        functions = f"""
+            top={self.top}
+            insmod() {{ echo "$*" >>$top/loaded; mkdir -p $top/debug; echo seconds,acquisitions >$top/debug/results; echo 3.5,7000 >>$top/debug/results; echo facts >$top/debug/status; }}
+            rmmod() {{ echo "rmmod $1" >>$top/loaded; }}
+            usleep() {{ echo "$1" >>$top/slept; }}
+            """
+        job = self.moved("calibrate.sh").replace(f". {self.top}/verdict", f""". {self.top}/verdict
+            mark() {{ :; }}
+            since() {{ cat $top/log; }}
+            await() {{ cat $debug/control >>$top/loaded; }}
+            """)
+        for name in ("loaded", "slept"):
+            self.write(name, "")
+        code, said = self.sh(functions + job, rounds)
+        rows = list(csv.DictReader(self.told(said).get("calibration", [])))
+        return code, said, rows
+
+    def test_rows(self):
+        code, said, rows = self.calibrated(2)
+        self.assertEqual(code, 0, said)
+        points = [("1", "0", "0"), ("1", "20", "400"), ("2", "20", "400")]
+        # Who is first, turns.
+        due = [(str(number), harness, *point) for number, order in ((1, ("handover", "locktorture")), (2, ("locktorture", "handover")))
+               for point in points for harness in order]
+        self.assertEqual([tuple(row[name] for name in ("round", "harness", "writers", "cs_steps", "ncs_steps")) for row in rows], due)
+        for row in rows:
+            # From the first line to the last that came while its writers ran.
+            figures = {"handover": ("3.5", "7000"), "locktorture": ("3.500000", "8000")}[row["harness"]]
+            self.assertEqual((row["seconds"], row["acquisitions"]), figures)
+
+    def test_both_have_the_same_work(self):
+        self.calibrated(1)
+        loaded = [line.split() for line in (self.top / "loaded").read_text().splitlines()]
+        words = [dict(word.split("=") for word in line if "=" in word) for line in loaded]
+        ours = [each for each, line in zip(words, loaded) if line[0].startswith("torture_type")]
+        theirs = [each for each, line in zip(words, loaded) if line[0].endswith("/locktorture.ko")]
+        self.assertEqual(len(ours), 3)
+        for one, other in zip(ours, theirs, strict=True):
+            for name in ("torture_type", "nwriters_stress", "cs_steps", "ncs_steps"):
+                self.assertEqual(one[name], other[name])
+            self.assertEqual(one["torture_type"], "raw_spin_lock")
+            # Nothing perturbs.
+            for name in ("stutter", "shuffle_interval", "onoff_interval", "long_hold", "nested_locks", "rt_boost", "call_rcu_chains", "acq_writer_lim"):
+                self.assertEqual(other[name], "0", name)
+            self.assertEqual((one["duration"], one["runs"], other["stat_interval"]), ("3", "1", "1"))
+        # Long enough for four lines.
+        self.assertGreater(min(int(line) for line in (self.top / "slept").read_text().split()), 4_000_000)
+
+    def test_a_run_that_is_none_fails(self):
+        for lines, end in ((self.LINES[:3], "SUCCESS"), (self.LINES, "FAILURE"), (self.LINES, "RCU_HOTPLUG")):
+            code, said, _ = self.calibrated(1, lines, end)
+            self.assertNotEqual(code, 0)
+            self.assertIn("not ok both harnesses ran", said)
+
+
+class Verdict(Jobs):
+    """What all jobs share."""
+
+    def of(self, text, **functions):
+        """(exit, said) of a few words of a job."""
+        self.debug.mkdir(exist_ok=True)
+        head = "".join(f"{name}() {{ {body}; }}\n" for name, body in functions.items())
+        return self.sh(f". {self.top}/verdict\n{head}{text}")
+
+    def hold(self, runs, state="done"):
+        self.debug.mkdir(exist_ok=True)
+        self.table("debug/results", [row for row, _ in runs])
+        self.table("debug/writers", [writer for _, writers in runs for writer in writers])
+        self.write("debug/status", f"facts: none\nstate: {state}\n")
+        return self.of("rows_hold")
+
+    def runs(self):
+        draw = random.Random(3)
+        # Columns 1 to 3 are the row's key; 8 is its failures.
+        self.assertEqual((COLUMNS[:3], COLUMNS[7]), (["lock", "writers", "run"], "failures"))
+        return [a_run("twa", 1, [draw.randrange(10, 10 ** 6) for _ in range(3)]), a_run("twa", 2, [0, 40]),
+                a_run("busted", 1, [9, 1], owner=3, order=2, wait=5, dead=4), a_run("mcs", 1, [17])]
+
+    def test_rows_of_whole_runs_hold(self):
+        for state in ("done", "stopped", "failed: 1 run"):
+            self.assertEqual(self.hold(self.runs(), state), (0, ""), state)
+
+    def test_each_number_counts(self):
+        for index in range(len(self.runs())):
+            columns = ["acquisitions", "failures", "owner_failures", "order_failures", "counter_failures", "progress_failures", "wait_failures",
+                       "deadlock_failures", "hung"]
+            for column in columns:
+                for off in (1, -1):
+                    runs = self.runs()
+                    row = runs[index][0]
+                    row[column] = str(int(row[column]) + off)
+                    self.assertNotEqual(self.hold(runs)[0], 0, f"{row['lock']} {row['run']}: {column} by {off}")
+            # Of the kinds that writers have: one that no writer has, or one less, and the sum is right.
+            for column in ("owner_failures", "order_failures", "wait_failures", "deadlock_failures"):
+                for off in (1, -1):
+                    runs = self.runs()
+                    row = runs[index][0]
+                    row.update({name: str(int(row[name]) + off) for name in (column, "failures")})
+                    self.assertNotEqual(self.hold(runs)[0], 0, f"{row['lock']} {row['run']}: {column} and failures by {off}")
+            for place in range(len(self.runs()[index][1])):
+                for column in ("acquisitions", "owner_failures", "order_failures", "wait_failures", "deadlock_failures", "writer"):
+                    runs = self.runs()
+                    writer = runs[index][1][place]
+                    writer[column] = str(int(writer[column]) + 1)
+                    self.assertNotEqual(self.hold(runs)[0], 0, f"{writer}: {column}")
+
+    def test_what_no_run_can_have(self):
+        for column, value in (("min", "41"), ("max", "19"), ("jain", "1.000001"), ("jain", "0.499998"), ("seconds", "3.000001"), ("seconds", "0.999999")):
+            runs = self.runs()
+            runs[1][0][column] = value
+            self.assertNotEqual(self.hold(runs)[0], 0, f"{column} {value}")
+        for column, value in (("seconds", "3.000000"), ("seconds", "1.000000"), ("jain", "0.500000"), ("jain", "1.000000")):
+            runs = self.runs()
+            runs[1][0][column] = value
+            self.assertEqual(self.hold(runs), (0, ""), f"{column} {value}")
+        # One that was stopped may be short.
+        runs = self.runs()
+        runs[1][0]["seconds"] = "0.5"
+        self.assertEqual(self.hold(runs, "stopped"), (0, ""))
+        # All acquisitions of a writer count, as if there were no warm-up; or more than all.
+        for total in (0, -1):
+            runs = self.runs()
+            runs[0][1][1]["total"] = str(int(runs[0][1][1]["acquisitions"]) + total)
+            self.assertNotEqual(self.hold(runs)[0], 0, total)
+
+    def test_each_writer_is_of_a_row(self):
+        for place in range(len(self.runs())):
+            runs = self.runs()
+            row, writers = runs.pop(place)
+            self.assertEqual(self.hold(runs), (0, ""))
+            # Writers of no row, and a row with a writer less.
+            self.table("debug/writers", [writer for _, each in [*runs, (row, writers)] for writer in each])
+            self.assertNotEqual(self.of("rows_hold")[0], 0)
+            runs.append((row, writers[:-1]))
+            if len(writers) > 1:
+                self.assertNotEqual(self.hold(runs)[0], 0)
+
+    def test_await_is_until_the_state_and_then_of_the_rows(self):
+        self.hold(self.runs(), "running")
+        code, said = self.of("await done 3", sleep="echo slept")
+        self.assertEqual((code, said.splitlines()), (1, ["slept"] * 3 + ["not done after 3 s: facts: none"]))
+        self.assertEqual(self.of("await done 3", sleep="echo 'state: done' >$debug/status"), (0, ""))
+        self.assertEqual(self.of("await '[dhf]' 3", sleep="echo 'state: failed: x' >$debug/status"), (0, ""))
+        runs = self.runs()
+        runs[2][0]["acquisitions"] = "11"
+        self.hold(runs)
+        self.assertNotEqual(self.of("await done 3")[0], 0)
+
+    def test_a_fact_is_what_it_is(self):
+        self.hold(self.runs())
+        self.write("debug/status", 'facts: kernel=7 isolated_cpus=3 cpus=2 cpu="a b" none=\nother cpus=9\n')
+        for name, value in (("kernel", "7"), ("cpus", "2"), ("isolated_cpus", "3")):
+            self.assertEqual(self.of(f"fact {name}"), (0, value + "\n"))
+            self.assertEqual(self.of(f"is {name} {value}"), (0, ""))
+            code, said = self.of(f"is {name} 4")
+            self.assertEqual((code, said), (1, f"{name}={value}, where it is '4'\n"))
+        self.assertNotEqual(self.of("is absent 4")[0], 0)
+
+    def test_columns_and_what_was_done(self):
+        self.write("debug/results", "lock,run,perturbed\ntwa,1,stutters=3+locks=7+nested=12\nmcs,2,none\nclh,3,locks=8\n")
+        self.assertEqual(self.of("column run"), (0, "1\n2\n3\n"))
+        self.assertEqual(self.of("column lock"), (0, "twa\nmcs\nclh\n"))
+        self.assertIn("no column failures", self.of("column failures")[1])
+        self.assertEqual(self.of("did locks"), (0, "7\n8\n"))
+        self.assertEqual(self.of("did nested"), (0, "12\n"))
+        self.assertEqual(self.of("did boosts"), (0, "0\n"))
+
+    def test_counts_of_what_is_kept(self):
+        self.write("tmp/results", "1,2,3,4,5,6,7,failures\n1,2,3,4,5,0,7,0\n1,2,3,4,5,6,7,9\n1,2,3,4,5,6,7,0\n")
+        self.assertEqual(self.of("rows; failing; idle"), (0, "3\n1\n1\n"))
+        for text, due in (("1,3-5", 4), ("", 0), ("0", 1), ("0-1,7", 3)):
+            self.write("list", text + "\n")
+            self.assertEqual(self.of("count_list list"), (0, f"{due}\n"), text)
+
+    def test_since_is_what_came_after_the_mark(self):
+        for log, due in (("a b c d", "c d"), ("x b y b z", "z"), ("c d", "c d"), ("a b", "")):
+            functions = {"dmesg": f"printf '%s\\n' {log}"}
+            self.assertEqual(self.of("marked=b; since", **functions), (0, "".join(f"{line}\n" for line in due.split())), log)
+        self.assertEqual(self.of("mark; echo $marked", dmesg="printf '%s\\n' one two"), (0, "two\n"))
+
+    def test_a_verdict_is_its_commands(self):
+        code, said = self.of("verdict one true; verdict two eval 'echo why; echo so; false'; verdict three false; finish")
+        self.assertEqual((code, said), (1, "ok one\nnot ok two: why so\nnot ok three: \n@@ verdicts 3\n"))
+        self.assertEqual(self.of("verdict one true; finish"), (0, "ok one\n@@ verdicts 1\n"))
+        # Of those that were asked for.
+        self.assertEqual(self.of("only=t?o; verdict one false; verdict two true; finish"), (0, "ok two\n@@ verdicts 1\n"))
