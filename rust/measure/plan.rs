@@ -159,7 +159,7 @@ impl<L: Listed> Plan<L> {
             "seed",
             "0 (to be drawn) to 18446744073709551615",
             |plan, text| {
-                plan.seed = text.parse().ok()?;
+                plan.seed = text.parse().ok().filter(|_| words::has_digits(text))?;
                 Some(())
             },
         ),

@@ -4,10 +4,17 @@
 
 use core::fmt::{self, Display, Formatter};
 
-/// A decimal number from `low` to `high`.
+/// Whether it has digits alone; where it may be negative, after a minus.
+pub fn has_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit())
+}
+
+/// A decimal number from `low` to `high`: digits, with a minus before them if it is negative.
 pub fn number(text: &str, low: i64, high: i64) -> Option<i64> {
     let number: i64 = text.parse().ok()?;
-    (low <= number && number <= high).then_some(number)
+    let digits = text.strip_prefix('-').filter(|_| number < 0);
+    let is_in = low <= number && number <= high;
+    (is_in && has_digits(digits.unwrap_or(text))).then_some(number)
 }
 
 /// The same, where no number is negative.

@@ -19,6 +19,14 @@ kept() {
 	echo "torture_type=twa nwriters_stress=4 duration=60 latency=1 nlocks=2 nested_locks=2" >$debug/control || return 1
 	echo stop >$debug/control || return 1
 	await stopped 200 || return 1
+	echo "torture_type=twa_irq nwriters_stress=4 duration=60 irq_interval=2000 stutter=1 shuffle_interval=1 onoff_interval=1 bind_writers=0-3" >$debug/control || return 1
+	i=0
+	until [ $i -ge 200 ] || grep -q '^now: .* [3-9][.0-9]* s of' $debug/status; do
+		i=$((i + 1))
+		usleep 100000
+	done
+	echo stop >$debug/control || return 1
+	await stopped 200 || return 1
 	# Requests that are refused.
 	for _ in 1 2 3 4 5 6 7 8; do ! echo "torture_type=twa runs=0" 2>/dev/null >$debug/control || return 1; done
 	echo "experiment=uncontended runs=2" >$debug/control || return 1

@@ -17,6 +17,18 @@ counted() {
 		/^ *-+$/ { block++ } is && block == 1 && $0 ~ place { at = 1 } END { exit !at }' /tmp/stat || { echo "due: $due"; head -n 20 /tmp/stat; return 1; }
 }
 
+# So does an experiment of pairs: both layouts have as many as it says, in a run and in the round before. A few are the probe's.
+counted_pairs() {
+	echo 0 >/proc/lock_stat || return 1
+	echo "experiment=uncontended torture_type=twa runs=1" >$debug/control && await done 120 || return 1
+	pairs=$(sed -n 's/^workload: .* pairs=\([0-9]*\)$/\1/p' $debug/status)
+	awk -v due=$((4 * pairs)) '/^ *handover_torture[^ ]*:/ { n += $9 } END { exit !(due > 1000 && n >= due && n <= due + 20) }' /proc/lock_stat ||
+		{ echo "$pairs pairs"; grep handover_torture /proc/lock_stat; return 1; }
+}
+
+# What slows locks down on this kernel is said.
+slowed() { ran torture_type=twa && spoiled; }
+
 # With each of four locks.
 interrupted() {
 	ran torture_type=raw_spin_lock_irq,twa_irq,ticket_irq,one_word_twa_irq irq_interval=1000 || return 1
@@ -28,6 +40,8 @@ verdict "raw locks nest" ran torture_type=twa nested_locks=1
 verdict "spin_lock nests deeper" ran torture_type=spin_lock nested_locks=2
 verdict "LOCK_STAT counts" counted twa
 verdict "LOCK_STAT counts a queue" counted mcs
+verdict "LOCK_STAT counts pairs" counted_pairs
+verdict "what spoils figures here is said" slowed
 verdict "interrupts take locks" interrupted
 verdict "all locks nest" ran torture_type=all nested_locks=8 nlocks=2 try_lock=1
 tell_file results $debug/results

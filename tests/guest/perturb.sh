@@ -178,6 +178,28 @@ goes_off_line() {
 	[ "$left" = 0-2 ] && ! grep -q 3 /tmp/seen || { echo "left $left"; unique; return 1; }
 }
 
+# goes_and_fails COMMAND... : a CPU goes. It cannot come back in the way that COMMAND brings about.
+goes_and_fails() {
+	cpu=/sys/devices/system/cpu
+	step=$(sed -n 's/^ *\([0-9]*\): workqueue:online$/\1/p' $cpu/hotplug/states)
+	mark
+	begun duration=60 onoff_interval=30 seed=2 stall_secs=1 || return 1
+	i=0
+	until [ "$(cat $online)" = 0-2 ]; do
+		i=$((i + 1))
+		[ $i -lt 200 ] || { echo "CPU 3 does not go"; stopped; return 1; }
+		usleep 50000
+	done
+	"$@"
+}
+# One that fails to come back is tried again, for a second.
+tries_again() {
+	echo "$step" >$cpu/cpu3/hotplug/fail || return 1
+	stopped || return 1
+	[ "$(cat $online) $(did away) $(failing)" = "$all_cpus 0 0" ] && [ "$(since | grep -c 'handover: CPU 3 does not come back')" -eq 1 ] ||
+		{ cat $online $debug/results; since; return 1; }
+}
+
 # A CPU that somebody else brings back is there.
 others_bring_back() {
 	begun duration=60 onoff_interval=30 seed=2 || return 1
@@ -216,16 +238,6 @@ comes_back() {
 
 # The kernel brings a CPU back in some hundred steps, and one of them fails as often as it is tried.
 stays_away() {
-	cpu=/sys/devices/system/cpu
-	step=$(sed -n 's/^ *\([0-9]*\): workqueue:online$/\1/p' $cpu/hotplug/states)
-	mark
-	begun duration=60 onoff_interval=30 seed=2 || return 1
-	i=0
-	until [ "$(cat $online)" = 0-2 ]; do
-		i=$((i + 1))
-		[ $i -lt 200 ] || { echo "CPU 3 does not go"; return 1; }
-		usleep 50000
-	done
 	while echo "$step" >$cpu/cpu3/hotplug/fail; do usleep 1000; done &
 	fails=$!
 	echo stop >$debug/control
@@ -235,11 +247,14 @@ stays_away() {
 	wait
 	left=$(cat $online)
 	echo -1 >$cpu/cpu3/hotplug/fail
-	echo 1 >$cpu/cpu3/online
 	[ "$rc $left $(did away) $(sed -n 's/^state: //p' $debug/status)" = "0 0-2 1 failed: given up: EBUSY" ] &&
 		since | grep -q 'handover: 1 CPUs stay off line' || { echo "left $left"; cat $debug/status $debug/results; since; return 1; }
-	# It is not forgotten, and is there.
-	ran 20 duration=1 && [ "$(cat $online)" = "$all_cpus" ]
+	[ "$(failing)" = 0 ] || { cat $debug/results; return 1; }
+	# It is not forgotten: whoever takes CPUs next brings it back.
+	ran 20 duration=1 onoff_interval=1 onoff_holdoff=30
+	rc="$? $(cat $online)"
+	echo 1 >$cpu/cpu3/online
+	[ "$rc" = "0 $all_cpus" ] || { echo "$rc"; return 1; }
 }
 
 boosts() {
@@ -405,6 +420,43 @@ nested_unlimited() {
 	return 1
 }
 
+# of_longs : a hold's milliseconds, from what one writer acquires without any and with some. One of five pairs of runs must show
+# it: a host may take the CPU.
+of_longs() {
+	for _ in 1 2 3 4 5; do
+		ran 20 duration=2 nwriters_stress=1 cs_steps=0 ncs_steps=0 || return 1
+		none=$(column acquisitions)
+		ran 20 duration=4 nwriters_stress=1 cs_steps=0 ncs_steps=0 long_hold=20 || return 1
+		ms=$(awk -v none="$none" -v some="$(column acquisitions)" -v holds="$(did long_holds)" 'BEGIN { print holds ? int((4000 - some * 2000 / none) / holds) : 0 }')
+		[ "$ms" -lt 14 ] || [ "$ms" -gt 29 ] || return 0
+	done
+	echo "holds of $ms ms"
+	return 1
+}
+# One section in 2000 for each writer and each millisecond takes long. (Of 30 holds a half is nearly three standard deviations,
+# and there are five times as many sections.)
+of_sections() {
+	holds=0 sections=0
+	for _ in 1 2 3 4 5 6 7 8; do
+		ran 20 duration=2 nwriters_stress=4 cs_steps=0 ncs_steps=0 long_hold=1 || return 1
+		holds=$((holds + $(did long_holds))) sections=$((sections + $(total)))
+		[ $holds -lt 40 ] || break
+	done
+	[ $((sections)) -gt $((holds * 4000)) ] && [ $sections -lt $((holds * 16000)) ] || { echo "$holds holds in $sections sections"; return 1; }
+}
+
+# Writers of one CPU wait for it, and never for the lock: whoever has it is not preempted. (Of three runs one must show it: a host
+# may take the CPU.)
+for_a_cpu() {
+	for _ in 1 2 3; do
+		echo "torture_type=twa nwriters_stress=64 runs=1 duration=2 bind_writers=1 cs_steps=0 ncs_steps=0 acq_writer_lim=$((hz / 20))" >$debug/control
+		await '[df]' 30 || return 1
+		[ "$(column wait_failures)" != 0 ] || return 0
+	done
+	cat $debug/results
+	return 1
+}
+
 # Of N nested locks a section takes half.
 nests() {
 	for n in 3 8; do
@@ -549,7 +601,8 @@ verdict "bind_writers: with a timer there, and jobs" refused twa_irq "stutter=1 
 verdict "onoff_interval: CPUs go, and all are back" goes_off_line
 verdict "onoff_interval: back after stop and rmmod" comes_back
 verdict "onoff_interval: one is brought back by others" others_bring_back
-verdict "onoff_interval: one stays away" stays_away
+verdict "onoff_interval: one comes back at the second try" goes_and_fails tries_again
+verdict "onoff_interval: one stays away" goes_and_fails stays_away
 verdict "onoff_holdoff: none goes before" holds_off
 verdict "rt_boost: now and then" boosts
 verdict "writer_fifo: all the time" is_fifo
@@ -557,6 +610,9 @@ verdict "a stall that ends" stalls
 verdict "a stall is none while writers gather" gathers
 verdict "a stall that is not looked for" unwatched
 verdict "long_hold and acq_writer_lim" holds_long
+verdict "long_hold: as long as it is to be" of_longs
+verdict "long_hold: as often as it is to be" of_sections
+verdict "acq_writer_lim: no wait for a CPU" for_a_cpu
 verdict "nested_locks: half of them" nests
 verdict "nested_locks: no limit for a wait" nested_unlimited
 verdict "nested_locks: raw_res_spin_lock finds no deadlock" no_deadlock

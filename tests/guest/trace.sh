@@ -41,7 +41,7 @@ function_tracer() {
 # Every CPU has a writer, and the experiment has no end: who waits for the writers waits for ever.
 beside() {
 	mkdir $tracing/instances/beside || return 1
-	insmod /handover.ko torture_type=twa nwriters_stress=4 duration=0 verbose=0 || return 1
+	insmod /handover.ko torture_type=twa nwriters_stress=4 duration=0 verbose=0 "$@" || return 1
 	until grep -q '^now: .* [1-9][0-9]* acquisitions' $debug/status; do usleep 100000; done
 	in_time 30 function_tracer || return 1
 	grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
@@ -87,6 +87,43 @@ later() {
 	return $rc
 }
 
+# swapped : an event that went and one that came in mid-run are both seen.
+swapped() {
+	echo 1 >$tracing/events/oom/mark_victim/enable || return 1
+	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=4 runs=1 || return 1
+	until grep -q '^now: .* [1-9][0-9]* acquisitions' $debug/status; do usleep 100000; done
+	echo 0 >$tracing/events/oom/mark_victim/enable
+	echo 1 >$tracing/events/sched/sched_migrate_task/enable
+	await done 60 && is tracers mark_victim,sched_migrate_task
+	rc=$?
+	echo 0 >$tracing/events/sched/sched_migrate_task/enable
+	rmmod handover || return 1
+	return $rc
+}
+
+# each_call : a kprobe in any of the functions that writers call is seen. (A function that this kernel has not, or that it lets
+# nobody probe, is none.)
+each_call() {
+	seen=0
+	for call in handover_preempt_disable handover_preempt_enable handover_cond_resched handover_interrupts_disable \
+		handover_interrupts_enable handover_contention_begin handover_contention_end handover_raw_spin_lock_irq \
+		handover_raw_spin_unlock_irq handover_res_spin_lock handover_res_spin_unlock _raw_spin_lock _raw_spin_unlock; do
+		insmod /handover.ko experiment=none stat_interval=0 verbose=0 || return 1
+		rc=0
+		if echo "p:handover_probe $call" >$tracing/kprobe_events 2>/dev/null; then
+			echo 1 >$tracing/events/kprobes/handover_probe/enable &&
+				echo "torture_type=ticket nwriters_stress=1 duration=1 runs=1" >$debug/control && await done 20 && is tracers calls
+			rc=$?
+			seen=$((seen + 1))
+			echo 0 >$tracing/events/kprobes/handover_probe/enable
+			echo >$tracing/kprobe_events
+		fi
+		rmmod handover || return 1
+		[ $rc -eq 0 ] || { echo "with $call"; return 1; }
+	done
+	[ $seen -ge 10 ] || { echo "only $seen of them can be probed"; return 1; }
+}
+
 # A tracer of every function is in those that writers call (and listens to events for the names of tasks); a kprobe
 # in one of them as well.
 functions() {
@@ -123,10 +160,20 @@ calls_before() {
 # More events than the facts have room for.
 many() {
 	for group in sched irq timer; do echo 1 >$tracing/events/$group/enable || return 1; done
-	traced '*,and-[1-9]*-more'
-	rc=$?
+	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=1 runs=1 || return 1
+	await done 60
+	said=$(fact tracers)
+	on=0
+	for group in sched irq timer; do on=$((on + $(ls -d $tracing/events/$group/*/ | wc -l))); done
 	echo 0 >$tracing/events/enable
-	return $rc
+	rmmod handover || return 1
+	# Whole names, each once, and how many more there are.
+	named=$(echo "$said" | tr , '\n' | sed '$d')
+	for name in $named; do
+		ls -d $tracing/events/*/$name/ >/dev/null || { echo "$said: no event $name"; return 1; }
+	done
+	[ "$(echo "$named" | sort -u | wc -l)" -gt 3 ] || { echo "$said"; return 1; }
+	[ "${said##*,}" = "and-$((on - $(echo "$named" | wc -l)))-more" ] || { echo "$said, where $on are on"; return 1; }
 }
 
 # hits EVENT : how often writers came to the event of contention, for each lock, the most first: COUNT ADDRESS.
@@ -181,9 +228,12 @@ verdict "the facts: an event that was on at the end" later none sched_migrate_ta
 verdict "the facts: functions are traced" functions
 verdict "the facts: a kprobe" probed traced calls
 verdict "the facts: a kprobe that has gone" calls_before
+verdict "the facts: a kprobe in each function" each_call
 verdict "the facts: many events" many
+verdict "the facts: an event for another" swapped
 verdict "the facts: an event that came to a kprobe" probed later calls calls,sched_migrate_task
 for lock in $(locks lock | grep -v spin_lock) twa_irq; do verdict "contention: of $lock" tells "$lock"; done
 verdict "contention: there is none" tells_nothing twa
 verdict "a tracer goes off while writers run" beside
+verdict "a tracer goes off while writers are timed" beside latency=1
 finish

@@ -89,7 +89,7 @@ pub(crate) struct Guarded {
     /// The writer that is in the critical section, or 0.
     pub(crate) owner: Once<u32>,
     /// The ticket that is to be admitted next.
-    pub(super) next: Once<u32>,
+    pub(crate) next: Once<u32>,
     /// Sections completed.
     pub(crate) counter: Once<u64>,
     /// The last owner's stamp, where stamps are taken; else 0.

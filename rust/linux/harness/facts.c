@@ -175,13 +175,23 @@ struct events {
 	size_t len;
 };
 
+static bool is_listed(const char *names, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = names; (at = strstr(at, name)); at += len)
+		if ((at == names || at[-1] == ',') && (!at[len] || at[len] == ','))
+			return true;
+	return false;
+}
+
 static void count_event(struct tracepoint *tp, void *arg)
 {
 	struct events *events = arg;
 
 	size_t used = strlen(events->names);
 
-	if (!static_key_enabled(&tp->key))
+	if (!static_key_enabled(&tp->key) || is_listed(events->names, tp->name))
 		return;
 	events->nr++;
 	/* Whole names only. */
@@ -191,12 +201,12 @@ static void count_event(struct tracepoint *tp, void *arg)
 #endif
 
 /*
- * How many of the kernel's tracepoints somebody listens to (ftrace, perf, BPF); as many of their
- * names as there is room for come into @names of @len bytes. Those of modules are not seen.
+ * How many of the kernel's tracepoints somebody listens to (ftrace, perf, BPF) that @names, a list of
+ * @len bytes at most, does not have. As many of their names as there is room for are added to it.
+ * Those of modules are not seen.
  */
 unsigned int handover_trace_events(char *names, size_t len)
 {
-	names[0] = 0;
 #ifdef CONFIG_TRACEPOINTS
 	struct events events = { .names = names, .len = len };
 

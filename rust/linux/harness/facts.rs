@@ -65,7 +65,7 @@ impl Facts {
     /// Counts what disturbed the experiment, which is a fact too; called at its end.
     pub(crate) fn at_end(&mut self) {
         self.kunit_meanwhile = kunit_cases().wrapping_sub(self.kunit_before);
-        self.tracers.add(Tracers::now());
+        self.tracers.add();
     }
 }
 
@@ -106,26 +106,33 @@ struct Tracers {
 
 impl Tracers {
     fn now() -> Self {
-        let mut events = 0;
-        // SAFETY: The buffer has the length that is given.
-        let names = Name::of(|to, len| events = unsafe { shim::handover_trace_events(to, len) });
-        Self {
+        let mut none = Self {
+            calls: 0,
+            events: 0,
+            names: Name([0; 96]),
+        };
+        none.add();
+        none
+    }
+
+    /// Adds those that are at work now. Where more were than there is room for, it is not known which have come.
+    fn add(&mut self) {
+        if self.named() == self.events {
+            let Name(names) = &mut self.names;
+            let (to, len) = (names.as_mut_ptr().cast(), names.len());
+            // SAFETY: The buffer has the length that is given, and a string in it.
+            self.events += unsafe { shim::handover_trace_events(to, len) };
+        }
+        if self.calls == 0 {
             // SAFETY: No requirements.
-            calls: unsafe { shim::handover_traced_calls() },
-            events,
-            names,
+            self.calls = unsafe { shim::handover_traced_calls() };
         }
     }
 
-    /// Adds those that have come meanwhile.
-    fn add(&mut self, now: Self) {
-        if now.events > self.events {
-            self.events = now.events;
-            self.names = now.names;
-        }
-        if self.calls == 0 {
-            self.calls = now.calls;
-        }
+    /// How many events are named.
+    fn named(&self) -> u32 {
+        let names = self.names.as_str().split(',');
+        names.filter(|name| !name.is_empty()).count() as u32
     }
 
     fn none(&self) -> bool {
@@ -153,7 +160,7 @@ impl Display for Tracers {
                 ","
             }
         )?;
-        let named = names.split(',').filter(|name| !name.is_empty()).count() as u32;
+        let named = self.named();
         if named < self.events {
             put!(f, ",and-{}-more", self.events - named)?;
         }

@@ -19,7 +19,7 @@ use kernel::ffi::c_void;
 /// # Safety
 ///
 /// `arg` must point to a record of interrupts, whose arena has a lock of type `S`. Interrupts are off.
-unsafe extern "C" fn tick<S: Subject>(arg: *mut c_void) {
+pub(crate) unsafe extern "C" fn tick<S: Subject>(arg: *mut c_void) {
     // SAFETY: By this function's contract.
     let me = unsafe { &*arg.cast::<Writer>() };
     // SAFETY: The arena outlives the record.
@@ -32,7 +32,7 @@ unsafe extern "C" fn tick<S: Subject>(arg: *mut c_void) {
     let lock = arena.lock.state::<S>();
     let mut prng = Prng::new(course.seed ^ me.total.read());
     // SAFETY: The arena's lock is of type `S`.
-    let ticket = unsafe { S::lock(lock) };
+    let ticket = unsafe { S::lock_at(lock, *prng.state()) };
     section::<S>(
         me,
         &arena.guarded,
@@ -43,7 +43,7 @@ unsafe extern "C" fn tick<S: Subject>(arg: *mut c_void) {
     );
     release(&arena.perturb.plan, &arena.guarded);
     // SAFETY: Locked above.
-    unsafe { S::unlock(lock, ticket) };
+    unsafe { S::unlock_at(lock, ticket, *prng.state()) };
     bump(&me.total);
 }
 

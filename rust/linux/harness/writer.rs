@@ -46,9 +46,9 @@ pub(crate) struct Writer {
     /// Admissions out of order.
     pub(crate) order_failures: Once<u64>,
     /// Waits that were too long.
-    pub(super) wait_failures: Once<u64>,
+    pub(crate) wait_failures: Once<u64>,
     /// Locks that it was told it would wait for for ever.
-    deadlock_failures: Once<u64>,
+    pub(crate) deadlock_failures: Once<u64>,
     /// Whether the kernel refused the CPUs that it was to run on, or its timer.
     pub(crate) is_refused: Once<bool>,
     /// What was done to it.

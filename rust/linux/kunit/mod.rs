@@ -22,6 +22,7 @@
 //! | `nodes.rs` | each CPU's nodes: none left, from an interrupt |
 //! | `refused.rs` | what the harness hears of a deadlock |
 //! | `run.rs` | what a run computes |
+//! | `stalls.rs` | writers under the watchdog |
 //! | `tally.rs` | a world that counts its words' steps |
 //! | `team.rs` | kthreads that begin together and are joined |
 //! | `work.rs` | what writers do, seen by a lock that records them |
@@ -35,6 +36,7 @@ mod nodes;
 #[cfg(CONFIG_BPF_SYSCALL)]
 mod refused;
 mod run;
+mod stalls;
 mod tally;
 mod team;
 mod work;

@@ -6,20 +6,27 @@ use kernel::macros::kunit_tests;
 
 #[kunit_tests(handover_run)]
 mod handover_run {
-    use crate::kunit::{irq::dropped_beside_its_handler, team::cpus};
+    use crate::kunit::{irq::dropped_beside_its_handler, stalls, team::cpus};
     use crate::{
         harness::{
+            arena::{phase, Arena},
             plan::{self, Plan},
             registry::Entry,
             run::Control,
-            shim,
+            shim::{self, ThreadFn},
             torture::{self, Record},
-            writer::Writer,
+            writer::{self, Writer},
         },
-        measure::{outcome::Share, prng::first_ticket, statistics::jain_ppm},
+        locks::Word as _,
+        measure::{
+            outcome::{Outcome, Share},
+            prng::{first_ticket, Prng},
+            statistics::jain_ppm,
+        },
     };
     use core::ptr::null;
     use kernel::{
+        ffi::{c_int, c_void},
         prelude::*,
         sync::atomic::{Atomic, Relaxed},
     };
@@ -80,6 +87,112 @@ mod handover_run {
         assert!(times > 0);
         assert_eq!(outcome.steal_ns / Stolen::NS, each * times);
         assert_eq!(outcome.failures(), 0);
+        Ok(())
+    }
+
+    /// A caller that asks for nothing.
+    struct Silent;
+
+    impl Control for Silent {
+        fn stopping(&self) -> bool {
+            false
+        }
+
+        fn pin_module(&self) -> bool {
+            true
+        }
+
+        fn unpin_module(&self) {}
+
+        fn progress(&self, _: &'static Entry, _: u32, _: u32, _: u64, _: impl FnOnce() -> u64) {}
+    }
+
+    /// A run of the first lock of this plan, whose writers are `main`.
+    fn run_of(
+        words: &str,
+        writers: u32,
+        main: ThreadFn,
+    ) -> Result<Option<(Outcome<Entry>, Record)>> {
+        let plan = plan::with(&Plan::default(), words)?;
+        let lock = plan.locks().next().ok_or(EINVAL)?;
+        // SAFETY: It is a copy of values that are all plain.
+        let mut lock = KBox::new(unsafe { core::ptr::read(lock) }, GFP_KERNEL)?;
+        lock.writer = main;
+        let mut record = Record::new(&plan, writers)?;
+        // SAFETY: What refers to it ends here: the outcome, of which the lock is not looked at.
+        let lock = unsafe { &*(&raw const *lock) };
+        let outcome = torture::run(&plan, lock, writers, 1, &Silent, &mut record)?;
+        Ok(outcome.map(|outcome| (outcome, record)))
+    }
+
+    /// Failures of each kind, another number for each writer, which acquires as often as its number says.
+    fn faulty(me: &Writer, arena: &Arena) -> Prng {
+        let id = u64::from(me.id);
+        for (count, times) in [
+            (&me.owner_failures, 1),
+            (&me.order_failures, 10),
+            (&me.wait_failures, 100),
+            (&me.deadlock_failures, 1000),
+            (&me.counted, 3),
+            (&me.total, 4),
+        ] {
+            count.write(times * id);
+        }
+        while arena.course.phase.load_relaxed() != phase::STOP {
+            shim::sleep_ms(1);
+        }
+        Prng::new(1)
+    }
+
+    /// What each writer found is in the run's outcome.
+    #[test]
+    fn failures_are_all_writers() -> Result {
+        unsafe extern "C" fn main(arg: *mut c_void) -> c_int {
+            // SAFETY: It is what `Run` gives its writers.
+            unsafe { writer::writer(arg, faulty) }
+        }
+        let words = "torture_type=ticket duration=1 runs=1 checks=owner,order";
+        let (outcome, record) = run_of(words, 3, main)?.ok_or(EINVAL)?;
+        // 1 + 2 + 3.
+        assert_eq!(outcome.owner_failures, 6);
+        assert_eq!(outcome.order_failures, 60);
+        assert_eq!(outcome.wait_failures, 600);
+        assert_eq!(outcome.deadlock_failures, 6000);
+        assert_eq!(outcome.failures(), 6666);
+        assert_eq!((outcome.acquisitions, outcome.min, outcome.max), (18, 3, 9));
+        assert_eq!(record.shares.len(), 3);
+        for (share, id) in record.shares.iter().zip(1..) {
+            assert_eq!((share.acquisitions, share.total), (3 * id, 4 * id));
+            assert_eq!((share.owner_failures, share.order_failures), (id, 10 * id));
+            assert_eq!(
+                (share.wait_failures, share.deadlock_failures),
+                (100 * id, 1000 * id)
+            );
+        }
+        Ok(())
+    }
+
+    /// A run whose writers never begin is no run that was stopped.
+    #[test]
+    fn a_run_that_does_not_begin() -> Result {
+        unsafe extern "C" fn main(arg: *mut c_void) -> c_int {
+            // SAFETY: It is what `Run` gives its writers.
+            unsafe { writer::writer(arg, |_, _| Prng::new(1)) }
+        }
+        let words = "torture_type=ticket duration=1 runs=1 stall_secs=1 checks=owner";
+        assert_eq!(
+            run_of(words, 2, main).map(|it| it.is_some()),
+            Err(ETIMEDOUT)
+        );
+        Ok(())
+    }
+
+    /// A writer that has a CPU and acquires nothing has stalled, though another acquires. One without a CPU has not.
+    #[test]
+    fn one_that_spins_has_stalled() -> Result {
+        assert!(cpus() >= 2);
+        let [before, after] = stalls::of_three()?;
+        assert_eq!((before, after), (1, 1));
         Ok(())
     }
 

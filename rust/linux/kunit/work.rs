@@ -8,16 +8,17 @@
 use crate::{
     harness::{
         arena::{phase, Arena, Course, Guarded, Perturb},
+        interrupts,
         pairs::Shape,
         perturbed,
-        subject::{LockCell, Subject},
+        subject::{LockCell, Subject, REFUSED},
         writer::{self, section, Writer},
     },
     locks::Word as _,
     measure::{perturb::Perturbations, prng::Prng, words::Checks},
     spin::Word,
 };
-use core::ptr::null;
+use core::{mem::offset_of, ptr::null};
 use kernel::{macros::kunit_tests, prelude::*};
 
 /// A lock for one writer. It keeps what it sees, and ends the run when it has no more room.
@@ -71,6 +72,59 @@ unsafe impl Subject for Recorder {
     }
 }
 
+/// A lock that is never given: its one writer would wait for ever each time. It ends the run as a [`Recorder`] does.
+struct Refuser;
+
+// SAFETY: There is one writer.
+unsafe impl Subject for Refuser {
+    type State = Record;
+    const EXCLUDES: bool = true;
+    const TICKET_BITS: u32 = 0;
+    const SHAPE: Shape = Shape::Called;
+    const REFUSES: bool = true;
+
+    unsafe fn init(_: *mut Self::State, _: u32, _: usize) {}
+
+    unsafe fn lock(_: *mut Self::State) -> u32 {
+        REFUSED
+    }
+
+    unsafe fn try_lock(_: *mut Self::State) -> Option<u32> {
+        None
+    }
+
+    unsafe fn unlock(_: *mut Self::State, _: u32) {}
+
+    unsafe fn lock_at(state: *mut Self::State, at: u64) -> u32 {
+        // SAFETY: There is one writer.
+        unsafe { &mut *state }.keep(at);
+        REFUSED
+    }
+}
+
+/// A lock whose tickets have so many bits. Nobody takes it.
+struct Ticketed<const BITS: u32>;
+
+// SAFETY: Nobody takes it.
+unsafe impl<const BITS: u32> Subject for Ticketed<BITS> {
+    type State = ();
+    const EXCLUDES: bool = true;
+    const TICKET_BITS: u32 = BITS;
+    const SHAPE: Shape = Shape::Called;
+
+    unsafe fn init(_: *mut (), _: u32, _: usize) {}
+
+    unsafe fn lock(_: *mut ()) -> u32 {
+        0
+    }
+
+    unsafe fn try_lock(_: *mut ()) -> Option<u32> {
+        None
+    }
+
+    unsafe fn unlock(_: *mut (), _: u32) {}
+}
+
 /// The loop of a writer.
 type Laps = fn(&Writer, &Arena) -> Prng;
 
@@ -85,33 +139,47 @@ struct Work {
     ncs_steps: u32,
 }
 
-/// What a [`Recorder`] saw of a run, and what the writer counted: all sections, and those of the measured time.
+/// What a [`Recorder`] saw of a run, and what the writer counted. These are all sections, and those of the measured time.
+/// Then come the locks that it was not given, and the nested ones that it took.
 struct Seen {
     states: KVVec<u64>,
     total: u64,
     counted: u64,
+    refused: u64,
+    nested: u64,
+}
+
+/// An arena with a lock that is none yet.
+pub(super) fn arena(course: Course, plan: Perturbations) -> Result<KBox<Arena>> {
+    Ok(KBox::new(
+        Arena {
+            lock: LockCell::new(),
+            guarded: Guarded::new(0),
+            course,
+            perturb: Perturb::new(plan, 1, 0)?,
+        },
+        GFP_KERNEL,
+    )?)
 }
 
 impl Work {
     /// So many sections of one writer, in this phase.
     fn seen(&self, laps: Laps, sections: usize, phase: u32) -> Result<Seen> {
-        let arena = KBox::new(
-            Arena {
-                lock: LockCell::new(),
-                guarded: Guarded::new(0),
-                course: Course {
-                    phase: Word::new(phase),
-                    cs_steps: self.cs_steps,
-                    ncs_steps: self.ncs_steps,
-                    checks: Checks::ALL,
-                    seed: self.seed,
-                },
-                perturb: Perturb::new(Perturbations::OFF, 1, 0)?,
-            },
-            GFP_KERNEL,
-        )?;
+        self.kept(laps, 2 * sections, phase, Perturbations::OFF)
+    }
+
+    /// The same until so many states are kept, with what may perturb it.
+    fn kept(&self, laps: Laps, states: usize, phase: u32, plan: Perturbations) -> Result<Seen> {
+        let course = Course {
+            phase: Word::new(phase),
+            cs_steps: self.cs_steps,
+            ncs_steps: self.ncs_steps,
+            checks: Checks::ALL,
+            seed: self.seed,
+        };
+        let arena = arena(course, plan)?;
         let record = Record {
-            seen: KVVec::with_capacity(2 * sections, GFP_KERNEL)?,
+            seen: KVVec::with_capacity(states, GFP_KERNEL)?,
             phase: &raw const arena.course.phase,
         };
         let state = arena.lock.state::<Recorder>();
@@ -125,6 +193,8 @@ impl Work {
             states: record.seen,
             total: writer.total.read(),
             counted: writer.counted.read(),
+            refused: writer.share().deadlock_failures,
+            nested: writer.perturbed().nested,
         })
     }
 }
@@ -253,6 +323,122 @@ mod handover_work {
             for (phase, counted) in [(phase::WARM, 0), (phase::MEASURE, 50)] {
                 let seen = work.seen(laps, 50, phase)?;
                 assert_eq!((seen.total, seen.counted), (50, counted));
+            }
+        }
+        Ok(())
+    }
+
+    /// Each lock that was refused is counted: the section's, and nested ones.
+    #[test]
+    fn refused_locks_are_counted() -> Result {
+        let work = Work {
+            seed: 7,
+            id: 1,
+            cs_steps: 1,
+            ncs_steps: 1,
+        };
+        let nested = Perturbations {
+            nested_locks: 8,
+            ..Perturbations::OFF
+        };
+        for laps in LAPS {
+            assert_eq!(work.seen(laps, 50, phase::MEASURE)?.refused, 0);
+        }
+        for (laps, plan, has_nested) in [
+            (writer::laps::<Refuser> as Laps, Perturbations::OFF, false),
+            (perturbed::laps::<Refuser>, Perturbations::OFF, false),
+            (perturbed::laps::<Refuser>, nested, true),
+        ] {
+            let seen = work.kept(laps, 50, phase::MEASURE, plan)?;
+            assert_eq!(seen.total, 50);
+            assert_eq!((seen.nested != 0), has_nested);
+            assert_eq!(seen.refused, 50 + seen.nested);
+        }
+        Ok(())
+    }
+
+    /// Another ticket than the next one is seen, in the bits that a ticket has, where the check is on.
+    #[test]
+    fn another_ticket_is_seen() {
+        type Section = fn(&Writer, &Guarded, Checks, u32);
+        fn of<const BITS: u32>(me: &Writer, guarded: &Guarded, checks: Checks, ticket: u32) {
+            section::<Ticketed<BITS>>(me, guarded, checks, ticket, &mut Prng::new(1), |_| ());
+        }
+        let writer = Writer::new(null(), 3, null(), null());
+        let guarded = Guarded::new(7);
+        let failures = |section: Section, checks, ticket| {
+            let had = writer.order_failures.read();
+            guarded.next.write(7);
+            section(&writer, &guarded, checks, ticket);
+            (writer.order_failures.read() - had, guarded.next.read())
+        };
+        let [none, order] =
+            ["owner,counter,progress", "order"].map(|it| Checks::parse(it).unwrap_or(Checks::ALL));
+        for section in [of::<16> as Section, of::<32>] {
+            assert_eq!(failures(section, order, 7), (0, 8));
+            assert_eq!(failures(section, order, 6), (1, 7));
+            assert_eq!(failures(section, order, 8), (1, 9));
+            assert_eq!(failures(section, none, 6), (0, 7));
+        }
+        assert_eq!(failures(of::<16>, order, 0x1_0007).0, 0);
+        assert_eq!(failures(of::<32>, order, 0x1_0007).0, 1);
+        assert_eq!(failures(of::<0>, order, 6).0, 0);
+    }
+
+    /// What one thread writes shares no cache line with what another writes, nor what a section protects with its lock.
+    #[test]
+    fn no_lines_are_shared() {
+        for align in [
+            align_of::<Writer>(),
+            align_of::<Guarded>(),
+            align_of::<Course>(),
+            align_of::<Perturb>(),
+            align_of::<LockCell>(),
+        ] {
+            assert!(align >= 128);
+        }
+        for offset in [
+            offset_of!(Arena, lock),
+            offset_of!(Arena, guarded),
+            offset_of!(Arena, course),
+            offset_of!(Arena, perturb),
+            size_of::<Writer>(),
+            size_of::<LockCell>(),
+        ] {
+            assert_eq!(offset % 128, 0);
+        }
+    }
+
+    /// A section in an interrupt has the steps of any.
+    #[test]
+    fn interrupts_have_the_same_work() -> Result {
+        for cs_steps in [0, 1, 20, 400] {
+            let course = Course {
+                phase: Word::new(phase::MEASURE),
+                cs_steps,
+                ncs_steps: 7,
+                checks: Checks::ALL,
+                seed: 5,
+            };
+            let arena = arena(course, Perturbations::OFF)?;
+            let record = Record {
+                seen: KVVec::with_capacity(40, GFP_KERNEL)?,
+                phase: &raw const arena.course.phase,
+            };
+            let state = arena.lock.state::<Recorder>();
+            // SAFETY: The cell is empty and has room.
+            unsafe { state.write(record) };
+            let irq = Writer::new(&raw const *arena, 2, null(), null());
+            // The last two find that the run is over.
+            for _ in 0..22 {
+                // SAFETY: It is a record of interrupts, whose arena has such a lock.
+                unsafe { interrupts::tick::<Recorder>((&raw const irq).cast_mut().cast()) };
+            }
+            // SAFETY: It was written above.
+            let record = unsafe { state.read() };
+            assert_eq!((irq.total.read(), record.seen.len()), (20, 40));
+            for at in record.seen.chunks_exact(2) {
+                assert_eq!(steps(at[0], at[1], 500), Some(cs_steps));
             }
         }
         Ok(())

@@ -410,7 +410,21 @@ fn what_is_no_word_is_refused() {
         assert_eq!(Checks::parse(text), None, "{text}");
     }
     assert_eq!(Checks::parse("all"), Some(Checks::ALL));
-    for text in ["", "-", "0x10", "1 ", " 1", "1.0", "99999999999999999999"] {
+    for text in [
+        "",
+        "-",
+        "+",
+        "+1",
+        "--1",
+        "-0",
+        "-+1",
+        "0x10",
+        "1 ",
+        " 1",
+        "1.0",
+        "1_000",
+        "99999999999999999999",
+    ] {
         assert_eq!(number(text, i64::MIN, i64::MAX), None, "{text}");
     }
     assert_eq!(writers("", &mut [0; 4], 1024), None);
