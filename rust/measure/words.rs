@@ -4,7 +4,7 @@
 
 use core::fmt::{self, Display, Formatter};
 
-/// Whether it has digits alone; where it may be negative, after a minus.
+/// Whether it has digits, and nothing else.
 pub fn has_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit())
 }

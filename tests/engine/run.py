@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
-"""run.py [TEST...] : the tests of the engine of planted bugs (scripts/lib/mutant beside this), a verdict a line."""
+"""run.py [TEST...] : the tests of the scripts beside this, a verdict a line."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
-"""scripts/run and scripts/guest/boot, as they are called, in a tree whose guests say and do what a test asks for."""
+"""scripts/{run,bench} and scripts/guest/{boot,boot-pair,choose-accel}, as they are called. Guests say and do what a test asks."""
 
 import os
 import pathlib
@@ -435,6 +435,10 @@ class Accelerator(Guests):
         # The trial fails, if there is one: emulation.
         self.assertEqual(self.chosen(), (0, "tcg,thread=multi\n"))
         self.assertEqual((cache / f"accel-{boot}").read_text(), "tcg,thread=multi\n")
+        # It works, where there is a device.
+        (cache / f"accel-{boot}").unlink()
+        self.stub("scripts/in-toolbox", "[ $TREE = build/stock ] && [ \"$*\" = 'scripts/guest/choose-accel --trial' ]")
+        self.assertEqual(self.chosen(), (0, "kvm\n" if os.access("/dev/kvm", os.W_OK) else "tcg,thread=multi\n"))
         (cache / f"accel-{boot}").write_text("kvm\n")
         self.assertEqual(self.chosen(), (0, "kvm\n"))
 

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import tomllib
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -76,6 +77,13 @@ class Host(unittest.TestCase):
         ran = subprocess.run(["tests/suites/host"], cwd=self.at / "clone", capture_output=True, text=True, check=False,
                              env={**os.environ, "XDG_CACHE_HOME": str(self.at / "cache")})
         return ran.returncode, [line for line in ran.stdout.splitlines() if line.startswith(("ok adds", "not ok"))], ran.stderr
+
+    def test_each_crate_counts(self):
+        """What is compiled with the host's tests, or beside them, is in their key."""
+        members = tomllib.loads((TOP / "Cargo.toml").read_text())["workspace"]["members"]
+        crates = subprocess.run(["bash", "-c", '. scripts/lib/env.sh; printf "%s\\n" "${host_crates[@]}" "${rdma_crates[@]}"'], cwd=TOP,
+                                capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertEqual({member for member in members if not any(member == one or member.startswith(one + "/") for one in crates)}, set())
 
     def compiled(self):
         return len((self.at / "cache/compiled").read_text().splitlines())

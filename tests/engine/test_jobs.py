@@ -275,6 +275,14 @@ class Verdict(Jobs):
             runs[0][1][1]["total"] = str(int(runs[0][1][1]["acquisitions"]) + total)
             self.assertNotEqual(self.hold(runs)[0], 0, total)
 
+    def test_a_column_that_is_gone(self):
+        for file in ("results", "writers"):
+            for kind in ("owner", "order", "wait", "deadlock"):
+                self.hold(self.runs())
+                path = self.debug / file
+                path.write_text(path.read_text().replace(f"{kind}_failures", "other"))
+                self.assertNotEqual(self.of("rows_hold")[0], 0, f"{file}: {kind}")
+
     def test_each_writer_is_of_a_row(self):
         for place in range(len(self.runs())):
             runs = self.runs()

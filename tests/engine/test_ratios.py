@@ -36,6 +36,20 @@ class Sides(unittest.TestCase):
             code = ratios.main([self.side("before", before), "--", self.side("after", after)])
         return code, out.getvalue().splitlines()[1:], told.getvalue().splitlines()
 
+    def test_a_ratio_is_of_its_run(self):
+        """Of pairs by their time, in their own run; and to the greatest of several bases, of that group."""
+        with tempfile.TemporaryDirectory() as at:
+            self.at = pathlib.Path(at)
+            top = pathlib.Path(self.side("one", []))
+            (top / "bench/uncontended-raw.csv").write_text("\n".join([EMPTY["bench/uncontended-raw.csv"], *(
+                f"{boot},test,far,{run},{lock},{ns * slow},{pairs}" for boot, run, slow in ((1, 1, 1), (1, 2, 7), (2, 1, 30))
+                for lock, ns, pairs in (("raw_spin_lock", 100, 10), ("twa", 300, 20))), ""]))
+            self.assertEqual(ratios.uncontended(top), {("test", "far", "twa"): [1.5, 1.5, 1.5]})
+            self.assertEqual(ratios.contended(top), {})
+        each = [{"kept": "k", "group": group, "name": name, "value": value} for group, values in (("1", (6, 2, 3)), ("2", (10, 5, 4)))
+                for name, value in zip(("a", "x", "y"), values)]
+        self.assertEqual(ratios.ratios(each, ["kept"], ["group"], "name", lambda row: row["value"], ["x", "y"]), {("k", "a"): [2, 2]})
+
     def test_the_same(self):
         code, rows, told = self.compared([{"twa": 90}, {"twa": 110}], [{"twa": 105}, {"twa": 95}])
         self.assertEqual(code, 0)

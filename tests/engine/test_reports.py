@@ -161,7 +161,7 @@ class WhyFailed(unittest.TestCase):
             for code, due in {1: "insmod failed: [ 5.0] handover: the last word", 2: "timeout", 124: "timeout", 3: "rmmod failed",
                               4: "debugfs entries are left", 5: "a lock failed its checks: [ 2.0] handover: twa: failures: owner 1",
                               6: "the experiment did not come to its end: [ 3.0] handover: given up: ETIMEDOUT",
-                              98: f"the guest ended before its job did; see {at}/console.log and {at}/log",
+                              98: f"the guest ended before its job did; see {at}/console.log",
                               99: "a splat: [ 4.0] WARNING: at f+0x1", 7: f"see {at}/console.log and {at}/log"}.items():
                 told = ran(TOP / "scripts/guest/why-failed", code, at)
                 self.assertEqual((told.returncode, told.stdout), (0, due + "\n"))

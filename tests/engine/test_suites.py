@@ -2,12 +2,14 @@
 """scripts/lib/suites.sh: what the suites print is counted, one after another and side by side."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 import unittest
 
-SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+TOP = pathlib.Path(__file__).resolve().parents[2]
+SCRIPTS = TOP / "scripts"
 
 
 class Suites(unittest.TestCase):
@@ -102,3 +104,34 @@ done
         path.chmod(0o755)
         for how in ("together", "AT_ONCE=1 together"):
             self.assertEqual(self.door(f"{how} './one a b' './one c'")[1][:2], ["ok as always a b", "ok as always c"], how)
+
+
+class Doors(unittest.TestCase):
+    """scripts/test and scripts/test-deep: what one leaves out, the other has."""
+
+    # What needs a kernel that make test has not.
+    SANITIZED = {"fault", "races"}
+
+    def text(self, name):
+        return "".join(line for line in (TOP / name).read_text().splitlines(True) if not line.lstrip().startswith("#"))
+
+    def test_each_suite_is_behind_a_door(self):
+        doors = self.text("scripts/test") + self.text("scripts/test-deep")
+        suites = {path.name for path in (TOP / "tests/suites").iterdir()}
+        self.assertEqual({name for name in suites if not re.search(rf"tests/suites/{name}\b(?!-)", doors)}, set())
+        # Those of make test, but for what takes long.
+        deep = {"figures-twa", "nptl", "perf", "run-alock", "tla", "tsan", "user-pairs"}
+        self.assertEqual({name for name in suites if not re.search(rf"tests/suites/{name}\b(?!-)", self.text("scripts/test"))}, deep)
+
+    def test_each_job_is_run(self):
+        """A job of the module is one that no script or suite boots by itself. make test has each, on a kernel."""
+        booted = "".join(path.read_text() for folder in ("scripts", "tests/suites") for path in (TOP / folder).rglob("*")
+                         if path.is_file() and path.suffix != ".pyc")
+        jobs = {path.stem for path in (TOP / "tests/guest").glob("*.sh") if f"tests/guest/{path.name}" not in booted and path.stem != "verdict"}
+        run = {door: set(re.findall(r"[ \"](stock|test)/([a-z]+)\b", self.text(door))) for door in ("scripts/test", "scripts/test-deep")}
+        # (perf's own suite boots it as well.)
+        self.assertEqual({job for _, job in run["scripts/test"]}, jobs - self.SANITIZED | {"perf"})
+        # Those that both kernels run: one in make test, and the other in test-deep.
+        for kernel, job in run["scripts/test-deep"]:
+            self.assertIn(({"stock": "test", "test": "stock"}[kernel], job), run["scripts/test"])
+        self.assertEqual({job for _, job in run["scripts/test-deep"]}, {"parameters", "lifecycle", "torture", "work", "perturb"})

@@ -150,6 +150,32 @@ class Trial(unittest.TestCase):
         self.one("it waits after it told", early, contended=True)
         self.assertEqual(self.faults(early, contended=True, awaits_successor=True), [])
 
+    def where(self, *waits, race=None, at_once=False):
+        """After which steps the other CPU is seen to write, which waits for these and writes after each; and how often it wrote."""
+        with trial_module() as trial:
+            machine = Machine([step if isinstance(step, tuple) else (step, 0) for step in GOOD])
+
+            def other():
+                for step in waits:
+                    yield step
+                    machine.writes += 1
+            one = trial.Trial(machine, scenario(other=other), 0, 0, ("call preempt_enable",), race, at_once)
+            seen = [at - one.steps[:at].count(trial.OTHERS) for at, step in enumerate(one.steps) if step == trial.OTHERS]
+            return seen, machine.writes
+
+    def test_the_other_cpu_goes_on_where_it_is_due(self):
+        # The pauses are the fourth step and the sixth.
+        self.assertEqual(self.where("pause", "pause"), ([4, 6], 2))
+        self.assertEqual(self.where("pause", "inc slot"), ([4, 9], 2))
+        for race in (1, 2, 3):
+            self.assertEqual(self.where("pause", "pause", "pause", race=race), ([race, race + 1, race + 2], 3))
+            self.assertEqual(self.where("pause", "pause", "pause", race=race, at_once=True), ([race], 3))
+        # A moment after its pauses changes nothing of them.
+        self.assertEqual(self.where("pause", "pause", race=9), ([4, 6], 2))
+        # What it must wait for, it waits for.
+        self.assertEqual(self.where("!pause", "pause", race=1), ([4, 5], 2))
+        self.assertEqual(self.where("!inc slot", race=1, at_once=True), ([9], 1))
+
     def test_a_race_without_contention(self):
         free = [step for step in GOOD if step != "pause"]
         self.assertNotIn("it calls otherwise", " ".join(self.faults(free, race=1, contended=True)))

@@ -4,6 +4,18 @@
 # shellcheck source=tests/guest/verdict.sh
 . /verdict
 
+# stopped_in WORD... : an experiment of one run, which is stopped in its measured time, after three seconds of it.
+stopped_in() {
+	echo "runs=1 $*" >$debug/control || return 1
+	i=0
+	until grep -q '^now: .* \([3-9]\|[1-9][0-9]\)[.][0-9]* s of' $debug/status; do
+		i=$((i + 1))
+		[ $i -lt 600 ] || { cat $debug/status; return 1; }
+		usleep 100000
+	done
+	echo stop >$debug/control && await stopped 200
+}
+
 # This needs slab_debug on the command line: without it SLUB keeps the address of
 # each object that it hands out in its per-CPU sheaves, which are scanned, too.
 kept() {
@@ -16,17 +28,12 @@ kept() {
 		rmmod handover
 	done
 	[ -d /sys/module/handover ] || { echo "$why"; return 1; }
-	echo "torture_type=twa nwriters_stress=4 duration=60 latency=1 nlocks=2 nested_locks=2" >$debug/control || return 1
-	echo stop >$debug/control || return 1
-	await stopped 200 || return 1
-	echo "torture_type=twa_irq nwriters_stress=4 duration=60 irq_interval=2000 stutter=1 shuffle_interval=1 onoff_interval=1 bind_writers=0-3" >$debug/control || return 1
-	i=0
-	until [ $i -ge 200 ] || grep -q '^now: .* [3-9][.0-9]* s of' $debug/status; do
-		i=$((i + 1))
-		usleep 100000
+	stopped_in torture_type=twa nwriters_stress=4 duration=60 latency=1 nlocks=2 nested_locks=2 || return 1
+	[ "$(did locks) $(tail -n +2 $debug/latency | wc -l)" = "2 10" ] || { cat $debug/results $debug/latency; return 1; }
+	stopped_in torture_type=twa_irq nwriters_stress=4 duration=60 irq_interval=2000 stutter=1 shuffle_interval=1 onoff_interval=1 bind_writers=0-3 || return 1
+	for name in irqs pauses shuffles offlines; do
+		[ "$(did $name)" -gt 0 ] || { echo "no $name"; cat $debug/results; return 1; }
 	done
-	echo stop >$debug/control || return 1
-	await stopped 200 || return 1
 	# Requests that are refused.
 	for _ in 1 2 3 4 5 6 7 8; do ! echo "torture_type=twa runs=0" 2>/dev/null >$debug/control || return 1; done
 	echo "experiment=uncontended runs=2" >$debug/control || return 1

@@ -68,7 +68,7 @@ too_much() {
 lines() {
 	for every in 1 0; do
 		mark
-		echo "torture_type=twa nwriters_stress=2 duration=5 runs=1 stat_interval=$every" >$debug/control || return 1
+		echo "torture_type=twa nwriters_stress=2 duration=5 runs=1 bind_writers=1 stat_interval=$every" >$debug/control || return 1
 		await done 20 || return 1
 		since | sed -n 's/.*handover: twa with 2 writers, run 1 of 1: \([0-9.]*\) s of 5 s, \([0-9]*\) acquisitions$/\1 \2/p' >/tmp/lines
 		# The first comes so long after the experiment's begin, of which the run's is later. At the run's end there may be one.

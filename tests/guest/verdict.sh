@@ -55,7 +55,12 @@ rows_hold() {
 		function wrong(what) { print "row " key ": " what; bad = 1; exit 1 }
 		{ key = $1 "," $2 "," $3 }
 		BEGIN { kinds = split("owner order wait deadlock", kind, " ") }
-		FNR == 1 { file++; for (i = 1; i <= NF; i++) at[file, $i] = i; next }
+		FNR == 1 {
+			file++
+			for (i = 1; i <= NF; i++) at[file, $i] = i
+			for (i = 1; i <= kinds; i++) if (!at[file, kind[i] "_failures"]) wrong("no column of " kind[i])
+			next
+		}
 		file == 1 {
 			n[key]++; sum[key] += $at[1, "acquisitions"]
 			if ($at[1, "writer"] != n[key]) wrong("writer " $at[1, "writer"] " is number " n[key])

@@ -179,9 +179,10 @@ static bool is_listed(const char *names, const char *name)
 {
 	size_t len = strlen(name);
 
-	for (const char *at = names; (at = strstr(at, name)); at += len)
+	for (const char *at = names; (at = strstr(at, name)); at += len) {
 		if ((at == names || at[-1] == ',') && (!at[len] || at[len] == ','))
 			return true;
+	}
 	return false;
 }
 

@@ -115,13 +115,18 @@ impl Tracers {
         none
     }
 
-    /// Adds those that are at work now. Where more were than there is room for, it is not known which have come.
+    /// Adds those that are at work now. Where more were than there is room for, it is not known which have come: the greater
+    /// number counts.
     fn add(&mut self) {
-        if self.named() == self.events {
-            let Name(names) = &mut self.names;
+        let count = |Name(names): &mut Name<96>| {
             let (to, len) = (names.as_mut_ptr().cast(), names.len());
             // SAFETY: The buffer has the length that is given, and a string in it.
-            self.events += unsafe { shim::handover_trace_events(to, len) };
+            unsafe { shim::handover_trace_events(to, len) }
+        };
+        if self.named() == self.events {
+            self.events += count(&mut self.names);
+        } else {
+            self.events = self.events.max(count(&mut Name([0; 96])));
         }
         if self.calls == 0 {
             // SAFETY: No requirements.

@@ -426,33 +426,59 @@ void handover_steal(unsigned int cpu, u64 ns)
 #endif
 
 /*
- * One watchdog: @fn(@arg) every @ms milliseconds, in softirq context, so also
- * when every CPU spins with preemption off (but for PREEMPT_RT and threadirqs,
- * where softirqs are threads). Stopped means that it does not run.
+ * A watchdog, once it is started: @fn(@arg) every @ms milliseconds, in softirq
+ * context, so also when every CPU spins with preemption off (but for PREEMPT_RT
+ * and threadirqs, where softirqs are threads). Stopped means that it does not run.
  */
-static struct timer_list watchdog;
-static void (*watchdog_fn)(void *arg);
-static void *watchdog_arg;
-static unsigned int watchdog_ms;
+struct watchdog {
+	struct timer_list timer;
+	void (*fn)(void *arg);
+	void *arg;
+	unsigned int ms;
+};
 
 static void watchdog_tick(struct timer_list *timer)
 {
-	watchdog_fn(watchdog_arg);
-	mod_timer(timer, jiffies + msecs_to_jiffies(watchdog_ms));
+	struct watchdog *dog = container_of(timer, struct watchdog, timer);
+
+	dog->fn(dog->arg);
+	mod_timer(timer, jiffies + msecs_to_jiffies(dog->ms));
 }
 
-void handover_watchdog_start(void (*fn)(void *arg), void *arg, unsigned int ms)
+/* NULL where there is no room. */
+void *handover_watchdog_new(void (*fn)(void *arg), void *arg, unsigned int ms)
 {
-	watchdog_fn = fn;
-	watchdog_arg = arg;
-	watchdog_ms = ms;
-	timer_setup(&watchdog, watchdog_tick, 0);
-	mod_timer(&watchdog, jiffies + msecs_to_jiffies(ms));
+	struct watchdog *dog = kmalloc_obj(*dog);
+
+	if (!dog)
+		return NULL;
+	dog->fn = fn;
+	dog->arg = arg;
+	dog->ms = ms;
+	timer_setup(&dog->timer, watchdog_tick, 0);
+	return dog;
 }
 
-void handover_watchdog_stop(void)
+void handover_watchdog_start(void *watchdog)
 {
-	timer_shutdown_sync(&watchdog);
+	struct watchdog *dog = watchdog;
+
+	mod_timer(&dog->timer, jiffies + msecs_to_jiffies(dog->ms));
+}
+
+/* It cannot be started again. */
+void handover_watchdog_stop(void *watchdog)
+{
+	struct watchdog *dog = watchdog;
+
+	timer_shutdown_sync(&dog->timer);
+}
+
+/* Stops it, too. */
+void handover_watchdog_free(void *watchdog)
+{
+	handover_watchdog_stop(watchdog);
+	kfree(watchdog);
 }
 
 /* Keeps the module from unloading; false if it is being unloaded already. */

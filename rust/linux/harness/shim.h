@@ -67,8 +67,10 @@ bool handover_any_online(unsigned int first, unsigned int last);
 unsigned int handover_cpu_after(unsigned int cpu);
 int handover_onoff(u32 drawn);
 unsigned int handover_onoff_end(void);
-void handover_watchdog_start(void (*fn)(void *arg), void *arg, unsigned int ms);
-void handover_watchdog_stop(void);
+void *handover_watchdog_new(void (*fn)(void *arg), void *arg, unsigned int ms);
+void handover_watchdog_start(void *watchdog);
+void handover_watchdog_stop(void *watchdog);
+void handover_watchdog_free(void *watchdog);
 bool handover_pin_module(void);
 void handover_unpin_module(void);
 

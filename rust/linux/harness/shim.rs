@@ -96,12 +96,14 @@ extern "C" {
     fn handover_cpu_after(cpu: c_uint) -> c_uint;
     fn handover_onoff(drawn: u32) -> c_int;
     fn handover_onoff_end() -> c_uint;
-    pub(crate) fn handover_watchdog_start(
+    fn handover_watchdog_new(
         function: unsafe extern "C" fn(*mut c_void),
         arg: *mut c_void,
         ms: c_uint,
-    );
-    pub(crate) fn handover_watchdog_stop();
+    ) -> *mut c_void;
+    fn handover_watchdog_start(watchdog: *mut c_void);
+    fn handover_watchdog_stop(watchdog: *mut c_void);
+    fn handover_watchdog_free(watchdog: *mut c_void);
     pub(crate) fn handover_pin_module() -> bool;
     pub(crate) fn handover_unpin_module();
     /// `ops` is a [`FileOps`]. It is declared `c_void`, since a `seq_file` has members
@@ -268,6 +270,47 @@ impl Drop for Timer {
     fn drop(&mut self) {
         // SAFETY: `start` made it. Dropped on threads alone.
         unsafe { handover_timer_stop(self.0.as_ptr()) };
+    }
+}
+
+/// A timer that calls a function from softirq context, over and over. It does so from its start until it is stopped or dropped.
+pub(crate) struct Watchdog(core::ptr::NonNull<c_void>);
+
+impl Watchdog {
+    /// One that will call `function(arg)` every `ms` milliseconds. ENOMEM if there is no room for it.
+    ///
+    /// # Safety
+    ///
+    /// `arg` must be what `function` expects from the start on, until the watchdog is stopped or dropped.
+    pub(crate) unsafe fn new(
+        function: unsafe extern "C" fn(*mut c_void),
+        arg: *mut c_void,
+        ms: u32,
+    ) -> Result<Self> {
+        // SAFETY: By this function's contract.
+        let watchdog = unsafe { handover_watchdog_new(function, arg, ms) };
+        core::ptr::NonNull::new(watchdog)
+            .map(Self)
+            .ok_or(kernel::error::code::ENOMEM)
+    }
+
+    /// Begins. One that was stopped never begins again.
+    pub(crate) fn start(&self) {
+        // SAFETY: `new` made it.
+        unsafe { handover_watchdog_start(self.0.as_ptr()) };
+    }
+
+    /// Ends: the function does not run any more.
+    pub(crate) fn stop(&self) {
+        // SAFETY: `new` made it.
+        unsafe { handover_watchdog_stop(self.0.as_ptr()) };
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        // SAFETY: `new` made it, and nothing refers to it any more.
+        unsafe { handover_watchdog_free(self.0.as_ptr()) };
     }
 }
 

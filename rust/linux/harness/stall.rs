@@ -8,7 +8,7 @@
 use super::{
     arena::Once,
     plan::Plan,
-    shim::{self, Thread},
+    shim::{Thread, Watchdog},
     writer::Writer,
 };
 use crate::{locks::Word as _, measure::watch};
@@ -46,11 +46,11 @@ struct Dial {
 
 /// A watchdog over some writers; it ends when this is dropped.
 pub(crate) struct Watch {
+    /// Dropped before what its timer looks at.
+    watchdog: Watchdog,
     dial: KBox<Dial>,
     /// Whether it is to watch and has not begun.
     is_due: bool,
-    /// Whether the timer ticks.
-    is_watching: bool,
 }
 
 impl Watch {
@@ -86,10 +86,13 @@ impl Watch {
             still: Once::new(0),
             marks,
         };
+        let dial = KBox::new(dial, GFP_KERNEL)?;
+        let arg = (&raw const *dial).cast_mut().cast();
         Ok(Self {
-            dial: KBox::new(dial, GFP_KERNEL)?,
+            // SAFETY: `tick` expects a dial. It stays until the watchdog is dropped, its writers by this function's contract.
+            watchdog: unsafe { Watchdog::new(tick, arg, TICK_MS) }?,
+            dial,
             is_due: plan.checks.progress(),
-            is_watching: false,
         })
     }
 
@@ -97,11 +100,7 @@ impl Watch {
     /// writers any more then: a writer that is held acquires nothing, and has not stalled.
     pub(crate) fn start(&mut self) {
         if core::mem::take(&mut self.is_due) {
-            self.is_watching = true;
-            let dial = (&raw const *self.dial).cast_mut().cast();
-            // SAFETY: `tick` expects a dial; it stays until `stop`, which a drop calls
-            // too, its writers by `new`'s contract. There is one watchdog: one run is.
-            unsafe { shim::handover_watchdog_start(tick, dial, TICK_MS) };
+            self.watchdog.start();
         }
     }
 
@@ -117,17 +116,8 @@ impl Watch {
     }
 
     /// Ends the watch: the timer looks at no writer any more.
-    pub(crate) fn stop(&mut self) {
-        if core::mem::take(&mut self.is_watching) {
-            // SAFETY: Started in `start`.
-            unsafe { shim::handover_watchdog_stop() };
-        }
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.stop();
+    pub(crate) fn stop(&self) {
+        self.watchdog.stop();
     }
 }
 

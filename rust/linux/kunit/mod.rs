@@ -36,6 +36,7 @@ mod nodes;
 #[cfg(CONFIG_BPF_SYSCALL)]
 mod refused;
 mod run;
+#[cfg(not(CONFIG_PREEMPT_RT))]
 mod stalls;
 mod tally;
 mod team;

@@ -6,7 +6,12 @@ use kernel::macros::kunit_tests;
 
 #[kunit_tests(handover_run)]
 mod handover_run {
-    use crate::kunit::{irq::dropped_beside_its_handler, stalls, team::cpus};
+    #[cfg(not(CONFIG_PREEMPT_RT))]
+    use crate::kunit::stalls;
+    use crate::kunit::{
+        irq::dropped_beside_its_handler,
+        team::{begins, cpus},
+    };
     use crate::{
         harness::{
             arena::{phase, Arena},
@@ -31,8 +36,8 @@ mod handover_run {
         sync::atomic::{Atomic, Relaxed},
     };
 
-    /// A caller in whose run each CPU's time is stolen, whenever it is told how far the run is.
-    struct Stolen(Atomic<u64>);
+    /// Time that is stolen from each CPU.
+    struct Stolen;
 
     impl Stolen {
         /// More than any host steals in a run.
@@ -50,20 +55,26 @@ mod handover_run {
         }
     }
 
-    impl Control for Stolen {
+    /// A caller that asks for nothing, and does something whenever it is told how far the run is.
+    struct Told<F: Fn()>(F);
+
+    impl<F: Fn()> Control for Told<F> {
         fn stopping(&self) -> bool {
             false
         }
 
         fn pin_module(&self) -> bool {
-            true
+            // SAFETY: No requirements.
+            unsafe { shim::handover_pin_module() }
         }
 
-        fn unpin_module(&self) {}
+        fn unpin_module(&self) {
+            // SAFETY: Paired with `pin_module`.
+            unsafe { shim::handover_unpin_module() };
+        }
 
         fn progress(&self, _: &'static Entry, _: u32, _: u32, _: u64, _: impl FnOnce() -> u64) {
-            Self::steal(1);
-            self.0.add(1u64, Relaxed);
+            (self.0)();
         }
     }
 
@@ -77,9 +88,14 @@ mod handover_run {
         let lock = plan.locks().next().ok_or(EINVAL)?;
         let mut record = Record::new(&plan, 1)?;
         Stolen::steal(1);
-        let control = Stolen(Atomic::new(0));
+        begins();
+        let times = Atomic::new(0u64);
+        let control = Told(|| {
+            Stolen::steal(1);
+            times.add(1u64, Relaxed);
+        });
         let outcome = torture::run(&plan, lock, 1, 1, &control, &mut record);
-        let times = control.0.load(Relaxed);
+        let times = times.load(Relaxed);
         Stolen::steal((1 + times).wrapping_neg());
         let outcome = outcome?.ok_or(EINVAL)?;
         // 1 + 2 + ... of each CPU.
@@ -90,39 +106,29 @@ mod handover_run {
         Ok(())
     }
 
-    /// A caller that asks for nothing.
-    struct Silent;
-
-    impl Control for Silent {
-        fn stopping(&self) -> bool {
-            false
-        }
-
-        fn pin_module(&self) -> bool {
-            true
-        }
-
-        fn unpin_module(&self) {}
-
-        fn progress(&self, _: &'static Entry, _: u32, _: u32, _: u64, _: impl FnOnce() -> u64) {}
-    }
-
-    /// A run of the first lock of this plan, whose writers are `main`.
-    fn run_of(
+    /// What `look` sees of a run of the first lock of this plan, whose writers are `main`. None where there is no outcome.
+    fn run_of<T>(
         words: &str,
         writers: u32,
         main: ThreadFn,
-    ) -> Result<Option<(Outcome<Entry>, Record)>> {
+        look: impl FnOnce(&Outcome<Entry>, &Record) -> T,
+    ) -> Result<Option<T>> {
+        begins();
         let plan = plan::with(&Plan::default(), words)?;
         let lock = plan.locks().next().ok_or(EINVAL)?;
-        // SAFETY: It is a copy of values that are all plain.
-        let mut lock = KBox::new(unsafe { core::ptr::read(lock) }, GFP_KERNEL)?;
-        lock.writer = main;
+        let lock = KBox::new(
+            Entry {
+                writer: main,
+                ..*lock
+            },
+            GFP_KERNEL,
+        )?;
         let mut record = Record::new(&plan, writers)?;
-        // SAFETY: What refers to it ends here: the outcome, of which the lock is not looked at.
-        let lock = unsafe { &*(&raw const *lock) };
-        let outcome = torture::run(&plan, lock, writers, 1, &Silent, &mut record)?;
-        Ok(outcome.map(|outcome| (outcome, record)))
+        // SAFETY: The run and its outcome, which refer to it, are gone before it is.
+        let entry = unsafe { &*(&raw const *lock) };
+        let control = Told(|| ());
+        let outcome = torture::run(&plan, entry, writers, 1, &control, &mut record)?;
+        Ok(outcome.map(|outcome| look(&outcome, &record)))
     }
 
     /// Failures of each kind, another number for each writer, which acquires as often as its number says.
@@ -152,23 +158,36 @@ mod handover_run {
             unsafe { writer::writer(arg, faulty) }
         }
         let words = "torture_type=ticket duration=1 runs=1 checks=owner,order";
-        let (outcome, record) = run_of(words, 3, main)?.ok_or(EINVAL)?;
-        // 1 + 2 + 3.
-        assert_eq!(outcome.owner_failures, 6);
-        assert_eq!(outcome.order_failures, 60);
-        assert_eq!(outcome.wait_failures, 600);
-        assert_eq!(outcome.deadlock_failures, 6000);
-        assert_eq!(outcome.failures(), 6666);
-        assert_eq!((outcome.acquisitions, outcome.min, outcome.max), (18, 3, 9));
-        assert_eq!(record.shares.len(), 3);
-        for (share, id) in record.shares.iter().zip(1..) {
-            assert_eq!((share.acquisitions, share.total), (3 * id, 4 * id));
-            assert_eq!((share.owner_failures, share.order_failures), (id, 10 * id));
-            assert_eq!(
-                (share.wait_failures, share.deadlock_failures),
-                (100 * id, 1000 * id)
-            );
-        }
+        // Of the outcome: four kinds of failures, and the acquisitions. Of each writer the same.
+        let (all, each) = run_of(words, 3, main, |outcome, record| {
+            let all = [
+                outcome.owner_failures,
+                outcome.order_failures,
+                outcome.wait_failures,
+                outcome.deadlock_failures,
+                outcome.failures(),
+                outcome.acquisitions,
+                outcome.min,
+                outcome.max,
+            ];
+            let mut each = [[0; 6]; 3];
+            for (share, each) in record.shares.iter().zip(&mut each) {
+                *each = [
+                    share.owner_failures,
+                    share.order_failures,
+                    share.wait_failures,
+                    share.deadlock_failures,
+                    share.acquisitions,
+                    share.total,
+                ];
+            }
+            (all, (record.shares.len(), each))
+        })?
+        .ok_or(EINVAL)?;
+        // 1 + 2 + 3 of each.
+        assert!(all == [6, 60, 600, 6000, 6666, 18, 3, 9]);
+        let due = [1, 2, 3].map(|id| [1, 10, 100, 1000, 3, 4].map(|times| times * id));
+        assert!(each == (3, due));
         Ok(())
     }
 
@@ -180,14 +199,13 @@ mod handover_run {
             unsafe { writer::writer(arg, |_, _| Prng::new(1)) }
         }
         let words = "torture_type=ticket duration=1 runs=1 stall_secs=1 checks=owner";
-        assert_eq!(
-            run_of(words, 2, main).map(|it| it.is_some()),
-            Err(ETIMEDOUT)
-        );
+        assert_eq!(run_of(words, 2, main, |_, _| ()), Err(ETIMEDOUT));
         Ok(())
     }
 
-    /// A writer that has a CPU and acquires nothing has stalled, though another acquires. One without a CPU has not.
+    /// A writer that has a CPU and acquires nothing has stalled, though another acquires. One without a CPU has not. Where softirqs
+    /// are threads, one that spins may keep the watchdog's timer from its CPU.
+    #[cfg(not(CONFIG_PREEMPT_RT))]
     #[test]
     fn one_that_spins_has_stalled() -> Result {
         assert!(cpus() >= 2);

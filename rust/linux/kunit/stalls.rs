@@ -2,7 +2,10 @@
 
 //! Writers under the watchdog, of which one spins, one acquires and one sleeps.
 
-use super::{team::reached, work::arena};
+use super::{
+    team::{begins, reached},
+    work::arena,
+};
 use crate::{
     harness::{
         arena::{phase, Course},
@@ -57,6 +60,7 @@ unsafe extern "C" fn does(arg: *mut c_void) -> c_int {
 
 /// How many of the three have stalled as soon as one has, or after some seconds. Then the same more than a second later.
 pub(super) fn of_three() -> Result<[u64; 2]> {
+    begins();
     let course = Course {
         phase: Word::new(phase::MEASURE),
         cs_steps: 0,

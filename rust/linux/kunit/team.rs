@@ -30,6 +30,11 @@ pub(super) fn teams() -> u32 {
     TEAMS.load(Relaxed)
 }
 
+/// Says that a case with kthreads begins.
+pub(super) fn begins() {
+    TEAMS.add(1u32, Relaxed);
+}
+
 /// What a member of the team needs.
 struct Member<'a, F> {
     body: &'a F,
@@ -41,7 +46,7 @@ struct Member<'a, F> {
 /// Runs `body(id)` for every `id` below `members` at once, member `id` on CPU
 /// `id`, and returns when all have returned.
 pub(super) fn together<F: Fn(u32) + Sync>(members: u32, body: F) -> Result {
-    TEAMS.add(1u32, Relaxed);
+    begins();
     let begin = KBox::pin_init(Completion::new(), GFP_KERNEL)?;
     let mut team = KVec::with_capacity(members as usize, GFP_KERNEL)?;
     for id in 0..members {

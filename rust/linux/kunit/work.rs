@@ -16,7 +16,7 @@ use crate::{
     },
     locks::Word as _,
     measure::{perturb::Perturbations, prng::Prng, words::Checks},
-    spin::Word,
+    spin::{self, Word},
 };
 use core::{mem::offset_of, ptr::null};
 use kernel::{macros::kunit_tests, prelude::*};
@@ -431,8 +431,12 @@ mod handover_work {
             let irq = Writer::new(&raw const *arena, 2, null(), null());
             // The last two find that the run is over.
             for _ in 0..22 {
-                // SAFETY: It is a record of interrupts, whose arena has such a lock.
+                // SAFETY: Paired with `interrupts_enable` below.
+                unsafe { spin::shim::handover_interrupts_disable() };
+                // SAFETY: It is a record of interrupts, whose arena has such a lock. Interrupts are off.
                 unsafe { interrupts::tick::<Recorder>((&raw const irq).cast_mut().cast()) };
+                // SAFETY: Paired with `interrupts_disable` above.
+                unsafe { spin::shim::handover_interrupts_enable() };
             }
             // SAFETY: It was written above.
             let record = unsafe { state.read() };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
-"""python: the engine's own tests (tests/engine), on an engine with a bug in it."""
+"""python: the tests of scripts (tests/engine), on scripts with a bug in one of them."""
 
 from ..engine import Stop, World
 from ..shell import read
@@ -7,7 +7,7 @@ from ..shell import read
 AT = "build/mutants-python"
 
 # What the tests read.
-READ = ("scripts", "tests/engine", "tests/guest", "tests/suites/host", "docs/results", "qemu/patches", "rust/linux", "rust/upstream",
+READ = ("Cargo.toml", "scripts", "tests/engine", "tests/guest", "tests/suites", "docs/results", "qemu/patches", "rust/linux", "rust/upstream",
         "rust/locks/mod.rs", "rust/locks/list.rs")
 
 
