@@ -138,6 +138,13 @@ class Inside(Guests):
         self.assertIn("before the job: Oops: int3: 0000 [#1] SMP (boot 1 of 3)", said)
         self.assertIn("int3", self.read("console-1.log"))
 
+    def test_a_clock_that_is_wrong_is_no_guests(self):
+        began = time.monotonic()
+        code, boots, said = self.inside("echo '[ 0.1] tsc: PIT calibration deviates from HPET: 52130 2596109' >$console; exec sleep 60", self.WELL)
+        self.assertEqual((code, boots), (0, 2), said)
+        self.assertIn("before the job: tsc: PIT calibration deviates from HPET: 52130 2596109 (boot 1 of 3)", said)
+        self.assertLess(time.monotonic() - began, 30)
+
     def test_one_in_the_job_is_kept(self):
         code, boots, said = self.inside("echo '@@ start' >$stream; " + self.OOPS, self.WELL)
         self.assertEqual((code, boots), (0, 1), said)
