@@ -425,19 +425,6 @@ nested_unlimited() {
 	return 1
 }
 
-# of_longs : a hold's milliseconds, from what one writer acquires without any and with some. A hold ends at the first look after
-# its time, which may be late by what the host takes. One of five pairs of runs must show it.
-of_longs() {
-	for _ in 1 2 3 4 5; do
-		ran 20 duration=2 nwriters_stress=1 cs_steps=0 ncs_steps=0 || return 1
-		none=$(column acquisitions)
-		ran 20 duration=8 nwriters_stress=1 cs_steps=0 ncs_steps=0 long_hold=100 || return 1
-		ms=$(awk -v none="$none" -v some="$(column acquisitions)" -v holds="$(did long_holds)" 'BEGIN { print int(none && holds ? (8000 - some * 2000 / none) / holds : 0) }')
-		[ "$ms" -ge 70 ] && [ "$ms" -le 145 ] && return
-	done
-	echo "holds of $ms ms"
-	return 1
-}
 # One section in 2000 for each writer and each millisecond takes long. Writers of one CPU never wait for the lock, so that there
 # are many. (Of 60 holds a third is more than two and a half standard deviations, and the next numbers are half and twice.)
 of_sections() {
@@ -617,7 +604,6 @@ verdict "a stall that ends" stalls
 verdict "a stall is none while writers gather" gathers
 verdict "a stall that is not looked for" unwatched
 verdict "long_hold and acq_writer_lim" holds_long
-verdict "long_hold: as long as it is to be" of_longs
 verdict "long_hold: as often as it is to be" of_sections
 verdict "acq_writer_lim: no wait for a CPU" for_a_cpu
 verdict "nested_locks: half of them" nests

@@ -52,7 +52,7 @@ pub(crate) struct Writer {
     /// Whether the kernel refused the CPUs that it was to run on, or its timer.
     pub(crate) is_refused: Once<bool>,
     /// What was done to it.
-    pub(super) long_holds: Once<u64>,
+    pub(crate) long_holds: Once<u64>,
     pub(super) boosts: Once<u64>,
     pub(super) nested: Once<u64>,
     pub(super) tries: Once<u64>,

@@ -7,10 +7,10 @@
 
 use crate::{
     harness::{
-        arena::{phase, Arena, Course, Guarded, Perturb},
+        arena::{phase, Arena, Course, Guarded, Once, Perturb},
         interrupts,
         pairs::Shape,
-        perturbed,
+        perturbed, shim,
         subject::{LockCell, Subject, REFUSED},
         writer::{self, section, Writer},
     },
@@ -99,6 +99,66 @@ unsafe impl Subject for Refuser {
         // SAFETY: There is one writer.
         unsafe { &mut *state }.keep(at);
         REFUSED
+    }
+}
+
+/// A lock for one writer, which sees how long its holds are.
+struct Holder;
+
+/// What a [`Holder`] sees.
+struct Held {
+    /// The writer's own count of long holds, and what it was when the section began, and when that was.
+    count: *const Once<u64>,
+    before: u64,
+    begun: u64,
+    /// How many long holds there were, of how many sections, and the least one's nanoseconds.
+    holds: u32,
+    sections: u32,
+    least: u64,
+    phase: *const Word,
+}
+
+impl Held {
+    fn holds(&self) -> u64 {
+        // SAFETY: The writer outlives the run.
+        unsafe { &*self.count }.read()
+    }
+}
+
+// SAFETY: There is one writer.
+unsafe impl Subject for Holder {
+    type State = Held;
+    const EXCLUDES: bool = true;
+    const TICKET_BITS: u32 = 0;
+    const SHAPE: Shape = Shape::Called;
+
+    unsafe fn init(_: *mut Self::State, _: u32, _: usize) {}
+
+    unsafe fn lock(state: *mut Self::State) -> u32 {
+        // SAFETY: There is one writer.
+        let held = unsafe { &mut *state };
+        held.before = held.holds();
+        held.begun = shim::now_ns();
+        0
+    }
+
+    unsafe fn try_lock(_: *mut Self::State) -> Option<u32> {
+        None
+    }
+
+    unsafe fn unlock(state: *mut Self::State, _: u32) {
+        // SAFETY: There is one writer.
+        let held = unsafe { &mut *state };
+        let ns = shim::now_ns().saturating_sub(held.begun);
+        held.sections += 1;
+        if held.holds() != held.before {
+            held.holds += 1;
+            held.least = held.least.min(ns);
+        }
+        if held.holds == 5 || held.sections == 10_000_000 {
+            // SAFETY: The arena, in which the phase lies, outlives the run.
+            unsafe { &*held.phase }.store_relaxed(phase::STOP);
+        }
     }
 }
 
@@ -407,6 +467,43 @@ mod handover_work {
         ] {
             assert_eq!(offset % 128, 0);
         }
+    }
+
+    /// A long hold takes its time. (A host may add to it, but to each of five no such time again.)
+    #[test]
+    fn holds_have_their_time() -> Result {
+        let course = Course {
+            phase: Word::new(phase::MEASURE),
+            cs_steps: 0,
+            ncs_steps: 0,
+            checks: Checks::ALL,
+            seed: 5,
+        };
+        let plan = Perturbations {
+            long_hold: 20,
+            ..Perturbations::OFF
+        };
+        let arena = arena(course, plan)?;
+        let writer = Writer::new(&raw const *arena, 1, null(), null());
+        let held = Held {
+            count: &raw const writer.long_holds,
+            before: 0,
+            begun: 0,
+            holds: 0,
+            sections: 0,
+            least: u64::MAX,
+            phase: &raw const arena.course.phase,
+        };
+        let state = arena.lock.state::<Holder>();
+        // SAFETY: The cell is empty and has room.
+        unsafe { state.write(held) };
+        perturbed::laps::<Holder>(&writer, &arena);
+        // SAFETY: It was written above, and the writer has left.
+        let held = unsafe { state.read() };
+        assert_eq!(held.holds, 5);
+        assert_eq!(writer.perturbed().long_holds, 5);
+        assert!((20_000_000..40_000_000).contains(&held.least));
+        Ok(())
     }
 
     /// A section in an interrupt has the steps of any.
