@@ -178,18 +178,23 @@ goes_off_line() {
 	[ "$left" = 0-2 ] && ! grep -q 3 /tmp/seen || { echo "left $left"; unique; return 1; }
 }
 
-# goes_and_fails COMMAND... : a CPU goes. It cannot come back in the way that COMMAND brings about.
-goes_and_fails() {
-	cpu=/sys/devices/system/cpu
-	step=$(sed -n 's/^ *\([0-9]*\): workqueue:online$/\1/p' $cpu/hotplug/states)
-	mark
-	begun duration=60 onoff_interval=30 seed=2 stall_secs=1 || return 1
+# third_goes WORD... : an experiment goes on, and CPU 3 is gone, which its seed draws first.
+third_goes() {
+	begun duration=60 onoff_interval=30 seed=2 "$@" || return 1
 	i=0
 	until [ "$(cat $online)" = 0-2 ]; do
 		i=$((i + 1))
 		[ $i -lt 200 ] || { echo "CPU 3 does not go"; stopped; return 1; }
 		usleep 50000
 	done
+}
+
+# goes_and_fails COMMAND... : a CPU goes. It cannot come back in the way that COMMAND brings about.
+goes_and_fails() {
+	cpu=/sys/devices/system/cpu
+	step=$(sed -n 's/^ *\([0-9]*\): workqueue:online$/\1/p' $cpu/hotplug/states)
+	mark
+	third_goes stall_secs=1 || return 1
 	"$@"
 	rc=$?
 	# Whatever it found, the next verdict has all CPUs.
@@ -208,13 +213,7 @@ tries_again() {
 
 # A CPU that somebody else brings back is there.
 others_bring_back() {
-	begun duration=60 onoff_interval=30 seed=2 || return 1
-	i=0
-	until [ "$(cat $online)" = 0-2 ]; do
-		i=$((i + 1))
-		[ $i -lt 200 ] || { echo "CPU 3 does not go"; stopped; return 1; }
-		usleep 50000
-	done
+	third_goes || return 1
 	echo 1 >/sys/devices/system/cpu/cpu3/online || return 1
 	stopped || return 1
 	[ "$(did away) $(cat $online)" = "0 $all_cpus" ] || { cat $debug/results $online; return 1; }
