@@ -15,6 +15,7 @@ REAL = ("scripts/run", "scripts/bench", "scripts/guest/choose-accel", "scripts/g
         "scripts/guest/watch-stream", "scripts/lib/env.sh", "scripts/lib/knob.sh", "scripts/lib/busy.sh", "rust/locks/list.rs", "rust/linux/harness/registry.rs")
 STUBS = {
     "bin/nproc": "echo 4",
+    "scripts/guest/tsc-khz": "echo 1234567",
     "scripts/build/module-for": "echo build/module",
     "scripts/build/tree": "echo build/tree",
 }
@@ -111,12 +112,17 @@ class Boot(Guests):
         self.boot("echo quiet >$out/console.log; echo '@@ exit 0' >$out/stream")
         self.assertEqual(self.read("accel"), "kvm\n")
 
+    def test_the_counters_rate_is_this_machines(self):
+        self.boot("echo quiet >$out/console.log; echo '@@ exit 0' >$out/stream")
+        self.assertEqual(self.read("tsc-khz"), "1234567\n")
+
 
 class Inside(Guests):
     """The toolbox's part itself. What QEMU does in the Nth boot is `boots`[N]: it finds $console and $stream."""
 
     def inside(self, *boots, accel="tcg,thread=multi", words=("--limit", "20")):
         self.write("accel", f"{accel}\n")
+        self.write("tsc-khz", "7654321\n")
         self.stub("scripts/build/initramfs", ":")
         cases = "\n".join(f"{n}) {text} ;;" for n, text in enumerate(boots, 1))
         self.stub("bin/qemu-system-x86_64", f"""
@@ -138,13 +144,6 @@ class Inside(Guests):
         self.assertIn("before the job: Oops: int3: 0000 [#1] SMP (boot 1 of 3)", said)
         self.assertIn("int3", self.read("console-1.log"))
 
-    def test_a_clock_that_is_wrong_is_no_guests(self):
-        began = time.monotonic()
-        code, boots, said = self.inside("echo '[ 0.1] tsc: PIT calibration deviates from HPET: 52130 2596109' >$console; exec sleep 60", self.WELL)
-        self.assertEqual((code, boots), (0, 2), said)
-        self.assertIn("before the job: tsc: PIT calibration deviates from HPET: 52130 2596109 (boot 1 of 3)", said)
-        self.assertLess(time.monotonic() - began, 30)
-
     def test_one_in_the_job_is_kept(self):
         code, boots, said = self.inside("echo '@@ start' >$stream; " + self.OOPS, self.WELL)
         self.assertEqual((code, boots), (0, 1), said)
@@ -160,9 +159,11 @@ class Inside(Guests):
 
     def test_a_job_has_its_limit(self):
         began = time.monotonic()
-        code, boots, said = self.inside("printf '@@ start\\n' >$stream; exec sleep 60", words=("--limit", "2"))
+        code, boots, said = self.inside("printf '@@ start\\n' >$stream; exec sleep 60", words=("--limit", "3"))
         self.assertEqual((code, boots), (124, 1), said)
-        self.assertLess(time.monotonic() - began, 20)
+        took = time.monotonic() - began
+        # The limit is of whole seconds, so it may come one early. Ten limits are ten seconds more than a busy host takes.
+        self.assertTrue(2 <= took < 20, took)
 
     def test_a_guest_that_has_said_all_is_ended(self):
         began = time.monotonic()
@@ -185,12 +186,14 @@ class Inside(Guests):
         self.assertEqual([after[word] for word in ("-m", "-smp", "-cpu", "-accel", "-netdev")],
                          ["77", "6,cores=3,threads=2", "tiny", "tcg,thread=multi", "socket,mcast=230.0.0.1:4077,id=net"])
         self.assertIn("mac=52:54:00:00:00:09", after["-device"])
-        self.assertTrue(after["-append"].endswith(" one two=3"), after["-append"])
+        self.assertTrue(after["-append"].endswith(" tsc_early_khz=7654321 one two=3"), after["-append"])
         self.inside(self.WELL, accel="kvm")
         words = self.read("words").splitlines()
         after = {word: words[at + 1] for at, word in enumerate(words[:-1])}
         self.assertEqual([after[word] for word in ("-m", "-smp", "-cpu", "-accel")],
                          ["1024", "4,cores=4,threads=1", "max,-hypervisor", "kvm"])
+        # KVM tells a guest of its clock.
+        self.assertNotIn("tsc_early_khz", after["-append"])
 
     def test_three_are_too_many(self):
         code, boots, said = self.inside(self.OOPS, self.OOPS, self.OOPS, self.WELL)

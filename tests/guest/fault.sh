@@ -2,7 +2,7 @@
 # Each allocation of the module's fails once (fail-nth): those of a load, and those of an experiment. Nothing hangs,
 # nothing is half-started, nothing is left, and the next one works.
 # The console does not show warnings: the kernel has one, with a trace, for a kthread's stack that it has no room for.
-# boot: --memory 2048 --append "slab_debug=FZP tsc_early_khz=2500000 loglevel=4 log_buf_len=16M"
+# boot: --memory 2048 --append "slab_debug=FZP loglevel=4 log_buf_len=16M"
 only=${1:-}
 # shellcheck source=tests/guest/verdict.sh
 . /verdict

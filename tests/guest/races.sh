@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # Where KCSAN looks on: the locks' suites, torture and perturbations have no data race, and busted has some. The kernel's own
 # races are left out: reports of which neither access is the module's. The console does not show reports; the log does.
-# boot: --append "loglevel=3 log_buf_len=32M kcsan.skip_watch=120 tsc_early_khz=2500000 kunit.autorun=1 kunit.filter_glob=handover_*"
+# boot: --append "loglevel=3 log_buf_len=32M kcsan.skip_watch=120 kunit.autorun=1 kunit.filter_glob=handover_*"
 only=${1:-}
 # shellcheck source=tests/guest/verdict.sh
 . /verdict

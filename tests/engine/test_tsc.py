@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
+"""scripts/lib/tsc.py: the rate of a counter that a test makes, and of the machine's own."""
+
+import pathlib
+import random
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "lib"))
+import tsc  # noqa: E402
+
+
+class Machine:
+    """One whose counter has `rate` ticks a nanosecond. A look is interrupted in two of three cases, for up to 10 ms."""
+
+    def __init__(self, rate, seed):
+        self.rate, self.ns, self.slept = rate, 5_000_000, 0
+        self.random = random.Random(seed)
+
+    def passes(self):
+        self.ns += 30
+        if self.random.random() < 0.3:
+            self.ns += self.random.randrange(1000, 10_000_000)
+
+    def ticks(self):
+        self.passes()
+        return int(7_000_000_000 + self.ns * self.rate)
+
+    def clock(self):
+        self.passes()
+        return self.ns
+
+    def sleep(self, seconds):
+        self.slept += seconds
+        self.ns += int(seconds * 1e9)
+
+
+class Rate(unittest.TestCase):
+    def test_looks_that_were_interrupted_do_not_count(self):
+        for seed in range(200):
+            machine = Machine(random.Random(seed).uniform(0.4, 6), seed)
+            measured = tsc.khz(machine.ticks, machine.clock, machine.sleep)
+            self.assertLess(abs(measured / (machine.rate * 1e6) - 1), 1e-5, f"seed {seed}")
+            self.assertGreaterEqual(machine.slept, 0.1)
+
+    def test_this_machines_is_found_again(self):
+        """By other code: from the counter's own span, in a longer time."""
+        read = tsc.counter()
+        self.assertGreater(read(), 1 << 32)  # all of it: a machine that has run for ten seconds
+        ticks, began = read(), time.monotonic_ns()
+        first = tsc.khz(read, time.monotonic_ns, time.sleep)
+        time.sleep(0.4)
+        ticks, took = read() - ticks, time.monotonic_ns() - began
+        self.assertGreater(took, 400_000_000)
+        self.assertLess(abs(ticks * 1e6 / took / first - 1), 0.01)
+        self.assertTrue(100_000 < first < 20_000_000, first)
