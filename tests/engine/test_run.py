@@ -161,6 +161,23 @@ class Earlier(Tree):
         self.write("docs/claims.md", "other claims\n")
         self.assertEqual(self.runs(bug())[2], 1)
 
+    @unittest.mock.patch("mutant.worlds.python.READ", ("rust", "tests/engine", "docs/results"))
+    def test_bugs_in_scripts_too(self):
+        for name in ("tests/engine/test_x.py", "docs/results/log.md"):
+            self.write(name, "")
+        scripts = bug(caught='["python test_x"]', new="fails test_x") + bug("missed", old="line three", caught='["python test_y"]')
+        missed = self.runs(scripts)[1][-1]
+        self.assertEqual(missed, "not ok mutant p/missed: python test_y passes")
+        for name in (None, "tests/engine/test_x.py", "docs/results/log.md", "rust/linux/lib.rs"):
+            # The control, and the one that was missed.
+            good, lines, ran = self.runs(scripts)
+            self.assertEqual((good, ran), (False, 2), name)
+            self.assertEqual(lines[-2:], [missed, "# mutants (python): 1 of 2 were caught by an earlier run on the same files"])
+            if name:
+                self.write(name, "more\n")
+                self.assertEqual(self.runs(scripts)[2], 3, name)
+        self.assertEqual(self.runs(scripts, again=False)[2], 3)
+
     def test_not_under_another_limit(self):
         hangs = bug(new="hangs a", more="hangs = true")
         self.assertTrue(self.runs(hangs)[0])

@@ -120,6 +120,7 @@ FILES = {
     "tests/suites/engine": '''
         tree=$2 rc=0
         shift 2
+        echo "${tree##*/}" >>build/runs
         for test; do
             ! grep -qx "silent $test" "$tree/rust/code" || continue
             if grep -qx "fails $test" "$tree/rust/code"; then echo "not ok engine $test: AssertionError: x" && rc=1

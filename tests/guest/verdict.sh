@@ -103,6 +103,12 @@ experiment() {
 	rmmod handover
 }
 
+# best BEFORE STEPS OUTSIDE [WRITERS] : the acquisitions of another run, if they are more.
+best() {
+	experiment 60 torture_type=twa nwriters_stress=${4:-1} duration=1 runs=1 cs_steps=$2 ncs_steps=$3 >&2 || return 1
+	awk -F, -v best=$1 'NR == 2 { print ($5 > best ? $5 : best) }' /tmp/results
+}
+
 rows() { tail -n +2 /tmp/results | wc -l; }
 failing() { awk -F, 'NR > 1 && $8 != 0' /tmp/results | wc -l; }
 idle() { awk -F, 'NR > 1 && $6 == 0' /tmp/results | wc -l; }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
-# What a run counts: the work is done, in its place, and nothing counts before all have begun.
+# What a run counts: the work is done, and nothing counts before all have begun. That it is done in its place is placed.sh's.
 only=${1:-}
 # shellcheck source=tests/guest/verdict.sh
 . /verdict
@@ -15,25 +15,6 @@ worked() {
 	done
 	echo "20 steps: $few, 20000 steps: $inside, 40000 steps outside: $outside"
 	return 1
-}
-# best BEFORE STEPS OUTSIDE [WRITERS] : the acquisitions of another run, if they are more.
-best() {
-	experiment 60 torture_type=twa nwriters_stress=${4:-1} duration=1 runs=1 cs_steps=$2 ncs_steps=$3 >&2 || return 1
-	awk -F, -v best=$1 'NR == 2 { print ($5 > best ? $5 : best) }' /tmp/results
-}
-
-# Two writers whose work is outside acquire at least two thirds of what one does. Two whose work, as much on the average,
-# is in the section acquire no more than one, and less than three quarters of those. (Where the host is idle, twice and
-# once what one does is due. On a busy host the one that waits costs the other its CPU: seen was once, and a tenth. Of
-# each the best of twelve, judged once: rounds until all hold would give a fault twelve chances.)
-placed() {
-	alone=0 inside=0 outside=0
-	for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
-		alone=$(best $alone 20000 0) && inside=$(best $inside 20000 0 2) && outside=$(best $outside 0 40000 2) || return 1
-	done
-	echo "inside: one writer $alone, two $inside; outside: two $outside"
-	[ $inside -gt 0 ] && [ $((outside * 3)) -ge $((alone * 2)) ] && [ $((inside * 10)) -le $((alone * 13)) ] &&
-		[ $((inside * 4)) -le $((outside * 3)) ]
 }
 
 # What writers acquire before all have begun does not count. On one CPU at 250 Hz a run of a second has fewer time slices
@@ -54,7 +35,6 @@ uncounted() {
 }
 
 verdict "the writers' work is done" worked
-verdict "the writers' work is done in its place" placed
 verdict "no acquisition of the warm-up counts" uncounted
 # Rows of which some writers have nothing: scripts/report/recount judges them.
 [ ! -e /tmp/writers ] || { tell_packed results /tmp/results && tell_packed writers /tmp/writers; }

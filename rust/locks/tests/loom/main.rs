@@ -11,18 +11,26 @@ mod worlds;
 
 use handover_locks::*;
 
-use self::{scenarios as scenario, search::search, worlds::Probe};
+use self::{
+    scenarios as scenario,
+    search::{bounded, search},
+    worlds::Probe,
+};
 
 /// The wrap comes in the middle of every scenario.
 const NEAR_WRAP: u32 = u32::MAX;
 
-/// The search `$name` of `$scenario`, with at most `$preemptions` an execution where there are too many.
+/// The search `$name` of `$scenario`, with at most `$preemptions` an execution where there are too many. With `$preemptions or none`
+/// the bound is off where there is time.
 macro_rules! test {
     ($name:ident, $scenario:expr) => {
         test!(@ $name, None, $scenario);
     };
     ($name:ident, $preemptions:literal, $scenario:expr) => {
         test!(@ $name, Some($preemptions), $scenario);
+    };
+    ($name:ident, $preemptions:literal or none, $scenario:expr) => {
+        test!(@ $name, bounded($preemptions), $scenario);
     };
     (@ $name:ident, $preemptions:expr, $scenario:expr) => {
         #[test]
@@ -125,14 +133,8 @@ mod three {
 
     type Word = Probe<Cell>;
 
-    test!(
-        twa_far_twice,
-        scenario::two_threads::<Cell, Twa<Word, 0>>([2, 2])
-    );
-
     test!(ticket_given, scenario::three_given::<Cell, Ticket<Word>>());
     test!(one_word_twa, scenario::threads::<Cell, OneWordTwa<Word>>(3));
-    test!(mcs, scenario::threads::<Cell, Mcs<Word>>(3));
     test!(clh, scenario::threads::<Cell, Clh<Word>>(3));
     test!(qspin, 5, scenario::threads::<Cell, Qspin<Word>>(3));
     test!(
@@ -141,4 +143,19 @@ mod three {
         scenario::few_nodes::<Cell, Qspin<Word>>(0, &[1, 1, 1])
     );
     test!(qspin_four, 2, scenario::threads::<Cell, Qspin<Word>>(4));
+}
+
+/// Searches that take a minute each. `tests/suites/host --long` takes off their bound.
+mod long {
+    use super::*;
+    use crate::worlds::block::Cell;
+
+    type Word = Probe<Cell>;
+
+    test!(mcs, 4 or none, scenario::threads::<Cell, Mcs<Word>>(3));
+    test!(
+        twa_far_twice,
+        5 or none,
+        scenario::two_threads::<Cell, Twa<Word, 0>>([2, 2])
+    );
 }

@@ -3,6 +3,7 @@
 //! Searches, without a bound or with one that is told.
 
 use std::{
+    env,
     sync::{
         atomic::{AtomicU64, Ordering::Relaxed},
         Arc,
@@ -11,6 +12,11 @@ use std::{
 };
 
 use loom::model::Builder;
+
+/// The bound of `most` preemptions, or none: `SEARCH_LONG` takes it off.
+pub(crate) fn bounded(most: usize) -> Option<usize> {
+    env::var_os("SEARCH_LONG").is_none().then_some(most)
+}
 
 /// Runs `scenario` in every execution that loom tells apart, and prints under
 /// `name` how many there were.

@@ -16,6 +16,9 @@ AT = "build/mutants"
 PASSED, FAILED, ENDLESS, NEITHER = range(4)
 OURS = "handover-"
 
+# Documents that no test of a crate reads.
+UNREAD = ("docs/claims.md", "docs/results/log.md")
+
 
 class Cargo(World):
     title, names = "cargo", CARGO
@@ -111,7 +114,7 @@ class Cargo(World):
         """The tests pass on the crates as they are. What the suite host saw pass, on the same files, is not run again."""
         self.shell.discard(AT)
         if self.engine.takes_over:
-            self.seen = Seen(self.shell, f"{AT}/log/seen", self.engine.catalogues, self.limit)
+            self.seen = Seen(self.shell, f"{AT}/log/seen", self.engine.catalogues, self.limit, ("docs",), UNREAD)
         all_tests = {(catch.test, str(catch), bug.part): (bug, catch) for bug in bugs for catch in bug.caught
                      if catch.world in self.names}
         passed = read(self.top / "build/log/host.passed").splitlines()
@@ -170,6 +173,6 @@ class Cargo(World):
     def end(self, bugs):
         for tree in self.lanes_begun:
             self.shell.discard(tree)
-        if self.seen and self.seen.taken:
-            yield True, f"# mutants ({self.title}): {self.seen.taken} of {len(bugs)} were caught by an earlier run on the same files"
+        if self.seen:
+            yield from self.seen.told(self.title, bugs)
 
