@@ -57,7 +57,7 @@ class Engine:
     def hunt(self, world, lane, bug):
         """The lines of a bug in a world, whatever happens there."""
         try:
-            lines = list(world.hunt(lane, bug, [one for one in bug.caught if one.world in world.names]))
+            lines = list(world.hunt(lane, bug, world.catches(bug)))
         except catalogue.Refused as error:
             lines = [self.verdict(False, bug.full, error)]
         except Stop:
@@ -164,6 +164,10 @@ class World:
     def order(self, bugs):
         """The order in which they are begun; the lines come in the catalogues'."""
         return bugs
+
+    def catches(self, bug):
+        """What must find it here."""
+        return [one for one in bug.caught if one.world in self.names]
 
     def begin(self, bugs):
         """Controls, which pass on the tree as it is: their verdicts. Raises Stop where nothing else means anything."""

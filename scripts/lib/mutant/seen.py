@@ -43,16 +43,16 @@ class Seen:
                  *(f"{catch} {places(catch.place)}" for catch in catches), repr(sorted(bug.options.items(), key=str))]
         return self.folder / hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
 
+    def has(self, bug, catches):
+        """Whether an earlier run has its lines: then it is not planted, and needs no control."""
+        return bool(self.folder) and self.place(bug, catches).exists()
+
     def find(self, bug, catches):
         """The lines of an earlier run, or none."""
-        if not self.folder:
-            return []
-        try:
-            lines = self.place(bug, catches).read_text().splitlines()
-        except FileNotFoundError:
+        if not self.has(bug, catches):
             return []
         self.taken += 1
-        return [(True, line) for line in lines]
+        return [(True, line) for line in self.place(bug, catches).read_text().splitlines()]
 
     def keep(self, bug, catches, lines):
         """Keeps them, if all are good."""

@@ -111,12 +111,15 @@ class Cargo(World):
         return sorted(bugs, key=lambda bug: (not bug.option("fast"), not bug.option("tries")))
 
     def begin(self, bugs):
-        """The tests pass on the crates as they are. What the suite host saw pass, on the same files, is not run again."""
+        """The tests of what is planted pass on the crates as they are. What the suite host saw pass, on the same files, is not run
+        again."""
         self.shell.discard(AT)
         if self.engine.takes_over:
             self.seen = Seen(self.shell, f"{AT}/log/seen", self.engine.catalogues, self.limit, ("docs",), UNREAD)
-        all_tests = {(catch.test, str(catch), bug.part): (bug, catch) for bug in bugs for catch in bug.caught
-                     if catch.world in self.names}
+        all_tests = {(catch.test, str(catch), bug.part): (bug, catch) for bug in bugs for catch in self.catches(bug)
+                     if not self.seen or not self.seen.has(bug, self.catches(bug))}
+        if not all_tests:
+            return
         passed = read(self.top / "build/log/host.passed").splitlines()
         rc, key = self.shell.ask(f"{AT}/log/digest", "bash", "-c", ". scripts/lib/env.sh; host_digest")
         known = set(passed[1:]) if not rc and passed and passed[0] == key.strip() else set()

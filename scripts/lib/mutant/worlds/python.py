@@ -24,13 +24,16 @@ class Python(World):
         return self.shell.run(log, "tests/suites/engine", "--in", tree, *tests)
 
     def begin(self, bugs):
-        tests = sorted({catch.test for bug in bugs for catch in bug.caught if catch.world in self.names})
+        if self.engine.takes_over:
+            self.seen = Seen(self.shell, f"{AT}/seen.log", self.engine.catalogues, "", READ)
+        tests = sorted({catch.test for bug in bugs for catch in self.catches(bug)
+                        if not self.seen or not self.seen.has(bug, self.catches(bug))})
+        if not tests:
+            return
         self.shell.copy(f"{AT}/control", *READ)
         if self.run(f"{AT}/control.log", f"{AT}/control", tests):
             raise Stop(f"mutants: the engine's tests do not pass on the engine as it is; see {AT}/control.log")
         yield self.verdict(True, "engine control", f"{len(tests)} tests pass on the engine as it is")
-        if self.engine.takes_over:
-            self.seen = Seen(self.shell, f"{AT}/seen.log", self.engine.catalogues, "", READ)
 
     def hunt(self, lane, bug, catches):
         lines = self.seen.find(bug, catches) if self.seen else []
