@@ -243,7 +243,7 @@ impl<'a, L: Listed> Times<'a, L> {
             return;
         }
         line(format_args!(
-            "{:<14} {:>7} {:>8} {:>12} {:>11} {:>11} {:>11} {:>13}",
+            "{:<17} {:>7} {:>8} {:>12} {:>11} {:>11} {:>11} {:>13}",
             "lock", "writers", "what", "count", "mean ns", "p50 ns", "p99 ns", "longest ns"
         ));
         for writers in plan.writers() {
@@ -261,7 +261,7 @@ impl<'a, L: Listed> Times<'a, L> {
                 let ns = |ticks: Option<u64>| Dash(ticks.map(|ticks| self.clock.ns(ticks)));
                 for (what, times) in all.kinds() {
                     line(format_args!(
-                        "{:<14} {:>7} {:>8} {:>12} {:>11} {:>11} {:>11} {:>13}",
+                        "{:<17} {:>7} {:>8} {:>12} {:>11} {:>11} {:>11} {:>13}",
                         lock.name(),
                         writers,
                         what,

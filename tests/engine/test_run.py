@@ -167,7 +167,17 @@ class Earlier(Tree):
         self.write("docs/claims.md", "other claims\n")
         self.assertEqual(self.runs(bug())[2], 0)
 
+    def test_bugs_in_the_module_too(self):
+        module = bug(caught='["kunit s.c"]', new="kunit not ok kunit test: s.c: it fails")
+        for name in ("tests/guest/kunit.sh", "tests/suites/kunit", "scripts/guest/boot", "rust/linux/lib.rs", "Kbuild"):
+            self.assertTrue(self.runs(module)[0], name)
+            self.assertEqual(self.runs(module)[1], ["ok mutant p/b (caught by kunit s.c)",
+                                                    "# mutants (module): 1 of 1 were caught by an earlier run on the same files"], name)
+            self.write(name, (self.top / name).read_text() + "\n# more\n" if (self.top / name).exists() else "more\n")
+            self.assertEqual(self.runs(module)[1], ["ok mutant p/b (caught by kunit s.c)"], name)
+
     @unittest.mock.patch("mutant.worlds.python.READ", ("rust", "tests/engine", "docs/results"))
+    @unittest.mock.patch("mutant.worlds.python.Python.reads", ("rust", "tests/engine", "docs/results"))
     def test_bugs_in_scripts_too(self):
         for name in ("tests/engine/test_x.py", "docs/results/log.md"):
             self.write(name, "")

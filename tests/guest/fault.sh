@@ -106,12 +106,6 @@ experiments() {
 	echo "$n experiments, of which $refused were given up" >&3
 	[ $refused -ge "$least" ] || { echo "only $refused of $n were given up"; return 1; }
 }
-plain() { experiments 4 torture_type=twa nwriters_stress=2 duration=1 runs=1; }
-full() {
-	experiments 20 torture_type=twa_irq nwriters_stress=2 duration=1 runs=1 latency=1 nlocks=3 nested_locks=2 stutter=1 \
-		shuffle_interval=1 onoff_interval=1 irq_interval=1000
-}
-pairs() { experiments 1 experiment=uncontended torture_type=twa,mcs runs=1; }
 
 # others WORD... : the same for the threads that the kernel makes for an experiment, and for the making of them: each of their
 # allocations from the slab. `count` is how many of these there have been. What fails is the one that it is next a multiple

@@ -14,15 +14,25 @@ known=$(dmesg | sed -n 's/.*handover: locktorture knows \([0-9]*\) locks as hand
 perturbations="stutter=5 shuffle_interval=1 onoff_interval=1 onoff_holdoff=1 long_hold=3 nested_locks=8 rt_boost=2 \
 rt_boost_factor=50 call_rcu_chains=2 acq_writer_lim=5000"
 
+# boosted : how many of the writers are real-time threads: the 41st word of their stat is 1, SCHED_FIFO.
+boosted() {
+	cat /proc/[0-9]*/stat 2>/dev/null |
+		awk '$2 == "(lock_torture_wr)" && $41 == 1 { many++ } END { print many + 0 }'
+}
+
 tortured() {
-	seconds=$2
+	seconds=$2 sum=0
 	echo "@@ lock $1" >/dev/kmsg
 	# shellcheck disable=SC2086 # words
 	insmod /locktorture/locktorture.ko torture_type="$1" stat_interval=5 verbose=1 $perturbations || return 1
 	# A lock under torture keeps the module.
 	case $1 in handover_*) [ "$(cat /sys/module/handover/refcnt)" -gt 0 ] || { echo "the module may go"; return 1; } ;; esac
-	sleep "$seconds"
+	for _ in $(seq "$seconds"); do
+		sleep 1
+		[ $sum -gt 0 ] || sum=$(boosted)
+	done
 	rmmod locktorture || return 1
+	echo "@@ boosted: $sum" >/dev/kmsg
 	echo "@@ over $1" >/dev/kmsg
 }
 for lock; do verdict "${lock%:*} was tortured" tortured "${lock%:*}" "${lock#*:}"; done

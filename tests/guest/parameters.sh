@@ -193,7 +193,7 @@ summary() {
 }
 
 root_only() {
-	for file in control:200 status:400 results:400 writers:400 summary:400 locks:400; do
+	for file in control:200 status:400 results:400 writers:400 summary:400 locks:400 latency:400 uncontended:400; do
 		mode=$(stat -c %a $debug/${file%:*})
 		[ "$mode" = "${file#*:}" ] || { echo "$file is $mode"; return 1; }
 	done

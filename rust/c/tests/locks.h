@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define THREADS 8
-#define SECTIONS 20000L
+#define SECTIONS 5000L
 
 #define CHECK(what) \
 	do { \

@@ -10,6 +10,7 @@ import threading
 import time
 
 from . import catalogue
+from .seen import Seen
 from .shell import Shell, read
 
 
@@ -57,7 +58,11 @@ class Engine:
     def hunt(self, world, lane, bug):
         """The lines of a bug in a world, whatever happens there."""
         try:
-            lines = list(world.hunt(lane, bug, world.catches(bug)))
+            lines = world.seen.find(bug, world.catches(bug)) if world.seen else []
+            if not lines:
+                lines = list(world.hunt(lane, bug, world.catches(bug)))
+                if world.seen:
+                    world.seen.keep(bug, world.catches(bug), lines)
         except catalogue.Refused as error:
             lines = [self.verdict(False, bug.full, error)]
         except Stop:
@@ -98,7 +103,11 @@ class Engine:
         """One world: what must come first, then its controls and the bugs, in as many lanes as it says."""
         began, done, good = time.monotonic(), 0, True
         told = self.progress(world, len(bugs))
-        good = self.tell(list(world.begin(bugs)), out) and good
+        if self.takes_over and world.reads:
+            world.seen = Seen(self.shell, f"build/log/seen-{world.title}", self.catalogues, world.limit, world.reads, world.unread)
+        planted = [bug for bug in bugs if not world.seen or not world.seen.has(bug, world.catches(bug))]
+        if planted:
+            good = self.tell(list(world.begin(planted)), out) and good
         count = max(1, min(world.lanes(), len(bugs)))
         free = list(range(count))
         lock = threading.Lock()
@@ -114,7 +123,7 @@ class Engine:
 
         # As with one lane after another, lines of two are not mixed, and they come in order.
         with concurrent.futures.ThreadPoolExecutor(count) as pool:
-            controls = pool.submit(lambda: list(world.controls(bugs)))
+            controls = pool.submit(lambda: list(world.controls(planted)) if planted else [])
             futures = [pool.submit(one, bug) for bug in world.order(bugs)]
             by_bug = dict(zip((bug.full for bug in world.order(bugs)), futures))
             try:
@@ -129,7 +138,10 @@ class Engine:
                 for future in futures:
                     future.cancel()
                 raise
-        good = self.tell(list(world.end(bugs)), out) and good
+        if planted:
+            good = self.tell(list(world.end(bugs)), out) and good
+        if world.seen:
+            self.tell(world.seen.told(world.title, bugs), out)
         self.say(f"mutants ({world.title}): {len(bugs)} in {time.monotonic() - began:.0f} s")
         return good
 
@@ -153,9 +165,12 @@ class World:
     title, names = "", ()
     # Whether it goes beside the other worlds: it computes little at a time, and no time limit of its checks is short.
     beside = False
+    # What a verdict is a function of, beside the crates: with these files, but for `unread`, an earlier run's are taken over.
+    # Without any a bug is planted in each run. The limit is how long a check may take.
+    reads, unread, limit = (), (), ""
 
     def __init__(self, engine):
-        self.engine, self.shell, self.top = engine, engine.shell, engine.top
+        self.engine, self.shell, self.top, self.seen = engine, engine.shell, engine.top, None
 
     def lanes(self):
         """How many at a time: compiling does not sleep."""

@@ -66,5 +66,4 @@ class Seen:
 
     def told(self, title, bugs):
         """How many were taken over, for whoever reads the verdicts."""
-        if self.taken:
-            yield True, f"# mutants ({title}): {self.taken} of {len(bugs)} were caught by an earlier run on the same files"
+        return [(True, f"# mutants ({title}): {self.taken} of {len(bugs)} were caught by an earlier run on the same files")] if self.taken else []

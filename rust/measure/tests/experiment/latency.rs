@@ -220,7 +220,7 @@ proptest! {
                 for (what, times) in [("wait", waits), ("handover", handovers)] {
                     let it = fields(&times, khz);
                     due.push(format!(
-                        "{lock:<14} {writers:>7} {what:>8} {:>12} {:>11} {:>11} {:>11} {:>13}",
+                        "{lock:<17} {writers:>7} {what:>8} {:>12} {:>11} {:>11} {:>11} {:>13}",
                         times.len(), it[0], it[1], it[2], it[3]
                     ));
                 }

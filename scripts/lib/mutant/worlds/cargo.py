@@ -9,7 +9,6 @@ import time
 
 from ..catalogue import CARGO
 from ..engine import Stop, World
-from ..seen import Seen
 from ..shell import read
 
 AT = "build/mutants"
@@ -22,12 +21,12 @@ UNREAD = ("docs/claims.md", "docs/results/log.md")
 
 class Cargo(World):
     title, names = "cargo", CARGO
+    reads, unread = ("docs",), UNREAD
 
     def __init__(self, engine):
         super().__init__(engine)
         self.limit = os.environ.get("MUTANT_LIMIT_S", "180")
         self.lanes_begun = set()
-        self.seen = None
 
     def where(self, bug, catch):
         return self.engine.catalogues[bug.part].places[catch.place]
@@ -111,15 +110,9 @@ class Cargo(World):
         return sorted(bugs, key=lambda bug: (not bug.option("fast"), not bug.option("tries")))
 
     def begin(self, bugs):
-        """The tests of what is planted pass on the crates as they are. What the suite host saw pass, on the same files, is not run
-        again."""
+        """The tests pass on the crates as they are. What the suite host saw pass, on the same files, is not run again."""
         self.shell.discard(AT)
-        if self.engine.takes_over:
-            self.seen = Seen(self.shell, f"{AT}/log/seen", self.engine.catalogues, self.limit, ("docs",), UNREAD)
-        all_tests = {(catch.test, str(catch), bug.part): (bug, catch) for bug in bugs for catch in self.catches(bug)
-                     if not self.seen or not self.seen.has(bug, self.catches(bug))}
-        if not all_tests:
-            return
+        all_tests = {(catch.test, str(catch), bug.part): (bug, catch) for bug in bugs for catch in self.catches(bug)}
         passed = read(self.top / "build/log/host.passed").splitlines()
         rc, key = self.shell.ask(f"{AT}/log/digest", "bash", "-c", ". scripts/lib/env.sh; host_digest")
         known = set(passed[1:]) if not rc and passed and passed[0] == key.strip() else set()
@@ -137,14 +130,6 @@ class Cargo(World):
         yield self.verdict(True, "control", f"{len(all_tests)} tests pass on the crates as they are")
 
     def hunt(self, lane, bug, catches):
-        lines = self.seen.find(bug, catches) if self.seen else []
-        if not lines:
-            lines = list(self.planted(lane, bug, catches))
-            if self.seen:
-                self.seen.keep(bug, catches, lines)
-        return lines
-
-    def planted(self, lane, bug, catches):
         for toolbox in sorted({self.where(bug, catch).get("toolbox", "") for catch in catches}):
             mine = [(self.where(bug, catch), catch) for catch in catches if self.where(bug, catch).get("toolbox", "") == toolbox]
             tree = self.lane(lane, toolbox)
@@ -176,6 +161,5 @@ class Cargo(World):
     def end(self, bugs):
         for tree in self.lanes_begun:
             self.shell.discard(tree)
-        if self.seen:
-            yield from self.seen.told(self.title, bugs)
+        return []
 

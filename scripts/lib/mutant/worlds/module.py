@@ -38,6 +38,7 @@ WRONG = {
 
 class Module(World):
     title, names = "module", NAMES
+    reads = (*SOURCES, "tests/guest", "tests/suites")
 
     def lanes(self):
         """A guest also sleeps."""

@@ -2,7 +2,6 @@
 """python: the tests of scripts (tests/engine), on scripts with a bug in one of them."""
 
 from ..engine import Stop, World
-from ..seen import Seen
 from ..shell import read
 
 AT = "build/mutants-python"
@@ -14,36 +13,19 @@ READ = ("Cargo.toml", "scripts", "tests/engine", "tests/guest", "tests/suites", 
 
 class Python(World):
     title, names = "python", ("python",)
-    beside = True
-
-    def __init__(self, engine):
-        super().__init__(engine)
-        self.seen = None
+    beside, reads = True, READ
 
     def run(self, log, tree, tests):
         return self.shell.run(log, "tests/suites/engine", "--in", tree, *tests)
 
     def begin(self, bugs):
-        if self.engine.takes_over:
-            self.seen = Seen(self.shell, f"{AT}/seen.log", self.engine.catalogues, "", READ)
-        tests = sorted({catch.test for bug in bugs for catch in self.catches(bug)
-                        if not self.seen or not self.seen.has(bug, self.catches(bug))})
-        if not tests:
-            return
+        tests = sorted({catch.test for bug in bugs for catch in self.catches(bug)})
         self.shell.copy(f"{AT}/control", *READ)
         if self.run(f"{AT}/control.log", f"{AT}/control", tests):
             raise Stop(f"mutants: the engine's tests do not pass on the engine as it is; see {AT}/control.log")
         yield self.verdict(True, "engine control", f"{len(tests)} tests pass on the engine as it is")
 
     def hunt(self, lane, bug, catches):
-        lines = self.seen.find(bug, catches) if self.seen else []
-        if not lines:
-            lines = list(self.planted(bug, catches))
-            if self.seen:
-                self.seen.keep(bug, catches, lines)
-        return lines
-
-    def planted(self, bug, catches):
         tree = f"{AT}/{bug.stem}"
         self.engine.copy_with(bug, tree, *READ)
         rc = self.run(f"{tree}.log", tree, [catch.test for catch in catches])
@@ -56,7 +38,3 @@ class Python(World):
             else:
                 yield self.verdict(False, bug.full, f"{catch} neither passed nor failed; see {tree}.log")
         self.shell.discard(tree)
-
-    def end(self, bugs):
-        if self.seen:
-            yield from self.seen.told(self.title, bugs)
