@@ -94,7 +94,12 @@ pub(super) fn nobody_late(late: &Atomic<bool>) -> Result {
 }
 
 /// Sections of each thread in [`exclude`]. A kernel that proves its locking learns of a lock from its first section, and is slow.
-pub(super) const LAPS: u32 = if cfg!(CONFIG_PROVE_LOCKING) { 100 } else { 400 };
+/// Under PREEMPT_RT no other kernel has these suites.
+pub(super) const LAPS: u32 = if cfg!(all(CONFIG_PROVE_LOCKING, not(CONFIG_PREEMPT_RT))) {
+    100
+} else {
+    400
+};
 
 /// `threads` threads add one to what `lock` protects, [`LAPS`] times each, by
 /// `lock` and by `try_lock`. Returns how often two were in the section.
