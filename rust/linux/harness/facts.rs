@@ -4,9 +4,10 @@
 //! which slow path its spinlocks have.
 
 use super::{
+    kernels::KernelRawSpin,
     plan::Plan,
     shim::{self, Thread},
-    subject::{KernelRawSpin, LockCell, Subject as _},
+    subject::{LockCell, Subject as _},
     text::{displayed, put},
     times,
 };

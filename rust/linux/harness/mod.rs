@@ -11,7 +11,8 @@
 //! | `text.rs` | the kernel's formatting of what `measure` writes |
 //! | `locktorture.c` | the hook of the kernel's locktorture, where it has one |
 //! | `pairs.rs` | what an uncontended pair is to be read with: shape, layout |
-//! | `subject.rs` | what can be tortured and timed |
+//! | `subject.rs` | what can be tortured and timed; our locks as such |
+//! | `kernels.rs` | the kernel's own locks as such |
 //! | `times.rs` | stamps of the time stamp counter, and a writer's times |
 //! | `arena.rs` | what writers share: the locks, what those protect, the course |
 //! | `locktorture.rs` | what locktorture calls of a lock |
@@ -38,6 +39,7 @@ mod control;
 mod facts;
 mod files;
 pub(crate) mod interrupts;
+pub(crate) mod kernels;
 mod locktorture;
 mod nested;
 mod offer;

@@ -3,9 +3,10 @@
 //! The locks that can be named: those of `rust/locks/list.rs`, and the kernel's own.
 
 use super::{
+    kernels,
     pairs::{Layout, Shape},
     shim::{ThreadFn, TortureCalls},
-    subject::{self, Control, LockCell},
+    subject::{Control, LockCell},
 };
 use crate::{
     locks::{list::for_each_lock, *},
@@ -213,14 +214,14 @@ type Irq<R> = SpinBackend<R, InterruptsOff>;
 for_each_lock! { entries {
     // Under PREEMPT_RT spin_lock() is another lock, which sleeps.
     #[cfg(not(CONFIG_PREEMPT_RT))]
-    spin_lock: subject::KernelSpin = usual, "the kernel's spin_lock(): exclusion; here the same code as raw_spin_lock, so their difference is noise";
-    raw_spin_lock: subject::KernelRawSpin = usual, "the kernel's raw_spin_lock(): exclusion";
+    spin_lock: kernels::KernelSpin = usual, "the kernel's spin_lock(): exclusion; here the same code as raw_spin_lock, so their difference is noise";
+    raw_spin_lock: kernels::KernelRawSpin = usual, "the kernel's raw_spin_lock(): exclusion";
     #[cfg(CONFIG_BPF_SYSCALL)]
-    raw_res_spin_lock: subject::KernelResilient = more, "the kernel's raw_res_spin_lock(), which finds deadlocks: exclusion; deadlock_failures counts what it found";
+    raw_res_spin_lock: kernels::KernelResilient = more, "the kernel's raw_res_spin_lock(), which finds deadlocks: exclusion; deadlock_failures counts what it found";
     #[cfg(all(CONFIG_X86_64, CONFIG_QUEUED_SPINLOCKS))]
-    qspinlock: subject::KernelQueued = more, "the kernel's qspinlock, with its fast path inlined as ours is: exclusion";
+    qspinlock: kernels::KernelQueued = more, "the kernel's qspinlock, with its fast path inlined as ours is: exclusion";
     twa_irq: Irq<KernelTwa> = irq, "twa for interrupt handlers too: its owner has interrupts off";
     ticket_irq: Irq<KernelTicket> = irq, "ticket for interrupt handlers too";
     one_word_twa_irq: Irq<OneWordTwa<Word>> = irq, "one_word_twa for interrupt handlers too";
-    raw_spin_lock_irq: subject::KernelRawSpinIrq = irq, "the kernel's raw_spin_lock_irq_disable(): exclusion";
+    raw_spin_lock_irq: kernels::KernelRawSpinIrq = irq, "the kernel's raw_spin_lock_irq_disable(): exclusion";
 } }

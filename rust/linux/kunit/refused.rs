@@ -5,7 +5,8 @@
 use super::team::{together, Muster};
 use crate::harness::{
     arena::Once,
-    subject::{KernelResilient, LockCell, Subject as _, REFUSED},
+    kernels::KernelResilient,
+    subject::{LockCell, Subject as _, REFUSED},
 };
 use kernel::{
     macros::kunit_tests,
