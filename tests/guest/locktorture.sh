@@ -14,10 +14,11 @@ known=$(dmesg | sed -n 's/.*handover: locktorture knows \([0-9]*\) locks as hand
 perturbations="stutter=5 shuffle_interval=1 onoff_interval=1 onoff_holdoff=1 long_hold=3 nested_locks=8 rt_boost=2 \
 rt_boost_factor=50 call_rcu_chains=2 acq_writer_lim=5000"
 
-# boosted : how many of the writers are real-time threads: the 41st word of their stat is 1, SCHED_FIFO.
+# boosted : how many of the writers are real-time threads: the 41st word of their stat is 1, SCHED_FIFO. (It has a kernel
+# thread's name whole, from 15 letters on too.)
 boosted() {
 	cat /proc/[0-9]*/stat 2>/dev/null |
-		awk '$2 == "(lock_torture_wr)" && $41 == 1 { many++ } END { print many + 0 }'
+		awk '$2 == "(lock_torture_writer)" && $41 == 1 { many++ } END { print many + 0 }'
 }
 
 tortured() {

@@ -197,7 +197,7 @@ proptest! {
             return Ok(());
         }
         let mut due = vec![
-            "lock           writers     what        count     mean ns      p50 ns      p99 ns    longest ns".to_owned(),
+            "lock              writers     what        count     mean ns      p50 ns      p99 ns    longest ns".to_owned(),
         ];
         let mut of_runs = vec![];
         let mut left = &times[..];
