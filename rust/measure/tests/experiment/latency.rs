@@ -231,6 +231,8 @@ proptest! {
         prop_assert_eq!(seen.len(), rows + 4);
         prop_assert_eq!(&seen[rows], &format!("a stamp takes 12 ns; each time has one in it (TSC: {khz} kHz)"));
         prop_assert!(seen.iter().all(|line| line.len() <= 100));
+        // What is known of a number is that so many took no longer.
+        prop_assert!(seen[rows + 3].starts_with("p50, p99 ") && seen[rows + 3].contains("at most") && seen[rows + 3].ends_with("twice too much"));
         // What each kind is: from where, and to where.
         for (line, kind, from, to) in [(&seen[rows + 1], "wait ", "asked for", "owned"), (&seen[rows + 2], "handover ", "release", "next owner")] {
             prop_assert!(line.starts_with(kind), "{}", line);
