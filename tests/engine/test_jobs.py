@@ -124,7 +124,10 @@ class Bench(Jobs):
     def test_each_file_is_of_its_experiment(self):
         # A file of which the next reader sees what was written to it: the module's words.
         self.write("verdict", f"""debug={self.debug}
-            await() {{ [ ! -e $debug/control ] || {{ words=$(cat $debug/control); experiment $words; rm -f $debug/control; }}; }}
+            await() {{
+                [ ! -e $debug/control ] || {{ words=$(cat $debug/control); experiment $words; rm -f $debug/control; }}
+                echo "$1 $2 $(cat $debug/status)" >>{self.top}/awaited
+            }}
             tell_file() {{ echo "@@ file $1"; cat "$2"; echo "@@ end"; }}""")
         code, said = self.sh(MODULE.format(top=self.top) + self.moved("bench.sh"), 7, "twa,mcs")
         self.assertEqual(code, 0, said)
@@ -135,6 +138,17 @@ class Bench(Jobs):
         times = {"torture_type": "twa,mcs", "nwriters_stress": "2", "duration": "1", "runs": "1", "latency": "1"}
         self.assertEqual(files, {"uncontended": ("uncontended", pair), "status": ("status", pair), "writers": ("results", writers),
                                  "writers-status": ("status", writers), "latency": ("latency", times), "latency-status": ("status", times)})
+        # Each has twice the time of its runs, of all locks that there are.
+        text = "".join((GUEST.parents[1] / name).read_text() for name in ("rust/locks/list.rs", "rust/linux/harness/registry.rs"))
+        locks = len(re.findall(r"^ +[a-z0-9_]+: .* = (?:usual|more), ", text, re.MULTILINE))
+        self.assertGreater(locks, 8)
+        waits = [line.split() for line in (self.top / "awaited").read_text().splitlines()]
+        self.assertEqual([wait[0] for wait in waits], ["done"] * 3)
+        for wait in waits:
+            words = dict(word.split("=") for word in wait[3:])
+            if "duration" in words:
+                runs = locks * len(words["nwriters_stress"].split(",")) * int(words["runs"])
+                self.assertGreaterEqual(int(wait[1]), 2 * runs * int(words["duration"]), words)
 
     def test_an_experiment_without_an_end_is_none(self):
         for number in (1, 2, 3):
@@ -187,6 +201,10 @@ class Calibrate(Jobs):
         ours = [each for each, line in zip(words, loaded) if line[0].startswith("torture_type")]
         theirs = [each for each, line in zip(words, loaded) if line[0].endswith("/locktorture.ko")]
         self.assertEqual(len(ours), 3)
+        # Ours has no word for what theirs does not do, such as other checks.
+        self.assertEqual({name for each in ours for name in each}, {"torture_type", "nwriters_stress", "cs_steps", "ncs_steps", "duration", "runs"})
+        (module,) = [each for each, line in zip(words, loaded) if line[0].endswith("/handover.ko")]
+        self.assertEqual(set(module), {"experiment", "stat_interval", "verbose"})
         for one, other in zip(ours, theirs, strict=True):
             for name in ("torture_type", "nwriters_stress", "cs_steps", "ncs_steps"):
                 self.assertEqual(one[name], other[name])

@@ -95,6 +95,12 @@ class Summarize(unittest.TestCase):
         self.assertEqual(self.rows([a_run("twa", 1, 9)])["twa", "1"]["ratio"], "")
         self.assertEqual(self.rows([a_run("twa", 1, 9), a_run("spin_lock", 1, 18)])["twa", "1"]["ratio"], "0.5")
 
+    def test_the_ratio_is_to_the_kernels_lock_as_c_calls_it(self):
+        for order in (1, -1):
+            runs = [a_run("twa", 1, 9), a_run("spin_lock", 1, 18), a_run("raw_spin_lock", 1, 36), a_run("raw_spin_lock", 2, 9)][::order]
+            rows = self.rows(runs)
+            self.assertEqual([rows[lock, "1"]["ratio"] for lock in ("twa", "spin_lock", "raw_spin_lock")], ["0.25", "0.5", "1.0"])
+
 
 class Recount(unittest.TestCase):
     def said(self, *summary, rows=1):

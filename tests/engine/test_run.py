@@ -169,7 +169,7 @@ class Earlier(Tree):
 
     def test_bugs_in_the_module_too(self):
         module = bug(caught='["kunit s.c"]', new="kunit not ok kunit test: s.c: it fails")
-        for name in ("tests/guest/kunit.sh", "tests/suites/kunit", "scripts/guest/boot", "rust/linux/lib.rs", "Kbuild"):
+        for name in ("tests/guest/kunit.sh", "tests/suites/kunit", "scripts/guest/boot", "rust/linux/lib.rs", "Kbuild", "qemu/test.config", "qemu/init"):
             self.assertTrue(self.runs(module)[0], name)
             self.assertEqual(self.runs(module)[1], ["ok mutant p/b (caught by kunit s.c)",
                                                     "# mutants (module): 1 of 1 were caught by an earlier run on the same files"], name)
@@ -337,6 +337,37 @@ class Guest(Tree):
         self.caught(text)
         self.missed(text.replace(": 5 objects", ": 4 objects"), "not 5 objects")
         self.missed(text.replace("left kmemleak", "right"), "not 5 objects")
+
+
+    def stub(self, name, text):
+        self.write(name, f"#!/bin/bash\n{text}\n")
+        (self.top / name).chmod(0o755)
+
+    def test_sample(self):
+        self.stub("tests/suites/sample", """sed -n 's/^sample //p' "$1/rust/code"; exit "$(sed -n 's/^exit //p' "$1/rust/code")" """)
+        text = bug(new="sample ok sample: it loads\nsample not ok sample: it builds: why\nexit 1", caught='["sample it builds"]', more="shows = 'why'")
+        self.caught(text)
+        self.missed(text.replace("shows = 'why'", "shows = 'who'"), "no such verdict")
+        self.missed(text.replace("not ok sample: it builds", "not ok sample: it builds twice"), "no such verdict")
+        self.missed(text.replace("sample not ok sample: it builds: why\n", ""), "exit 1, no such verdict")
+
+    def locktorture(self, new, without="tortured locktorture: twa: passes\nexit 1"):
+        """The bug is `new`; without it, locktorture says that."""
+        self.stub("tests/suites/locktorture", """
+            [ "$1 $4" = '--planted twa' ] || exit 9
+            sed -n 's/^tortured //p' "$2/code" | tee /dev/stderr
+            exit "$(sed -n 's/^exit //p' "$2/code")" """)
+        self.write("rust/code", f"line one\n{without}\n")
+        return bug(new=new, caught='["locktorture twa"]').replace("'line one'", f"'''line one\n{without}'''")
+
+    def test_locktorture(self):
+        self.caught(self.locktorture("tortured found: FAILURE\nexit 0"))
+        for new in ("tortured found: FAILURE\nexit 1", "tortured it ended\nexit 0"):
+            self.missed(self.locktorture(new), "it passes")
+
+    def test_a_locktorture_that_cannot_run_is_no_control(self):
+        for without in ("exit 1", "tortured locktorture: twa: passes\nexit 0", "tortured locktorture: twa was not tortured\nexit 1"):
+            self.missed(self.locktorture("tortured found: FAILURE\nexit 0", without), "no word of passing", "not ok mutant locktorture control")
 
 
 class Suite(Tree):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 """scripts/lib/suites.sh: what the suites print is counted, one after another and side by side."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -93,6 +94,12 @@ done
         lines = self.door("AT_ONCE=2 together " + " ".join(f"./{name}" for name in names))[1]
         self.assertEqual(lines, [*(f"ok {name}" for name in names), "4 passed, 0 failed"])
 
+    def test_what_runs_side_by_side_fails_if_one_does(self):
+        for codes, due in (("0 0 0", 0), ("0 4 0", 1), ("0 0 3", 1), ("1 0 0", 1)):
+            text = '. scripts/lib/env.sh; one() { echo "code $1"; return $1; }; parallel one'
+            ran = subprocess.run(["bash", "-c", text], cwd=self.top, capture_output=True, text=True, check=False, input=codes.replace(" ", "\n") + "\n")
+            self.assertEqual((ran.returncode, ran.stdout.split()[1::2]), (due, codes.split()))
+
     def test_side_by_side_each_failure_counts(self):
         one, two = self.says("one", "not ok a", rc=1), self.says("two", "ok b", rc=4)
         rc, lines, _ = self.door(f"together {one} {two}")
@@ -104,6 +111,61 @@ done
         path.chmod(0o755)
         for how in ("together", "AT_ONCE=1 together"):
             self.assertEqual(self.door(f"{how} './one a b' './one c'")[1][:2], ["ok as always a b", "ok as always c"], how)
+
+
+class Commands(unittest.TestCase):
+    """make test, make test-deep and CI themselves, in a clone whose suites say what a test asks."""
+
+    def setUp(self):
+        self.top = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.top)
+        shutil.copytree(SCRIPTS / "lib", self.top / "scripts/lib", ignore=shutil.ignore_patterns("*.pyc", "__pycache__"))
+        for name in ("scripts/test", "scripts/test-deep", ".ci/run"):
+            (self.top / name).parent.mkdir(exist_ok=True)
+            shutil.copy(TOP / name, self.top / name)
+        for name in ("scripts/mutants", "scripts/build/toolboxes", "scripts/build/module-for", "scripts/guest/kunit",
+                     *(f"tests/suites/{suite.name}" for suite in (TOP / "tests/suites").iterdir())):
+            self.stub(name, "" if "build" in name else f'echo "ok {name} $*"')
+
+    def stub(self, name, text):
+        (self.top / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.top / name).write_text(f"#!/bin/bash\n{text}\n")
+        (self.top / name).chmod(0o755)
+
+    def ran(self, *command):
+        done = subprocess.run(command, cwd=self.top, capture_output=True, text=True, check=False, env=os.environ | {"HANDOVER_ALONE": ""})
+        return done.returncode, done.stdout.splitlines()
+
+    def test_each_is_heard(self):
+        """One check that fails, and one suite that dies."""
+        for command, suite in (("scripts/test", "tests/suites/disasm"), ("scripts/test", "tests/suites/lockdep"), ("scripts/test-deep", "tests/suites/perf")):
+            code, lines = self.ran(command)
+            self.assertEqual(code, 0, lines)
+            self.assertRegex(lines[-1], r"^[1-9][0-9]* passed, 0 failed$")
+            for text, many in (('echo "ok a"; echo "not ok b: why"; exit 1', 1), ('echo "ok a"; exit 3', 1), ("exit 3", 1)):
+                self.stub(suite, text)
+                code, lines = self.ran(command)
+                self.assertEqual((code != 0, lines[-1].split(", ")[1]), (True, f"{many} failed"), lines)
+            self.stub(suite, f'echo "ok {suite}"')
+
+    def test_each_part_of_the_deep_one(self):
+        code, lines = self.ran("scripts/test-deep", "perf", "upstream")
+        self.assertEqual(code, 0)
+        self.assertEqual([line for line in lines if " passed" in line][-1], "2 passed, 0 failed")
+        self.stub("tests/suites/perf", 'echo "not ok b: why"; exit 1')
+        self.assertNotEqual(self.ran("scripts/test-deep", "perf", "upstream")[0], 0)
+        self.assertEqual(self.ran("scripts/test-deep", "upstream")[0], 0)
+        self.assertNotEqual(self.ran("scripts/test-deep", "upsteam")[0], 0)
+
+    def test_ci_is_both_goals(self):
+        for check, test, code, last in (("echo 2 passed, 0 failed", "echo 30 passed, 0 failed", 0, "32 passed, 0 failed"),
+                                        ("echo 1 passed, 1 failed; exit 1", "echo 30 passed, 0 failed", 1, "31 passed, 1 failed"),
+                                        ("echo 2 passed, 0 failed", "echo 29 passed, 1 failed; exit 2", 1, "31 passed, 1 failed"),
+                                        ("echo 2 passed, 0 failed", "echo 30 passed, 0 failed; exit 2", 1, "32 passed, 0 failed"),
+                                        ("echo 2 passed, 0 failed", ":", 1, "2 passed, 1 failed")):
+            (self.top / "Makefile").write_text(f"check:\n\t@{check}\ntest:\n\t@{test}\n")
+            ran, lines = self.ran(".ci/run")
+            self.assertEqual((ran, lines[-1]), (code, last))
 
 
 class Doors(unittest.TestCase):
@@ -139,3 +201,15 @@ class Doors(unittest.TestCase):
             self.assertIn(({"stock": "test", "test": "stock"}[kernel], job), run[door])
         self.assertEqual({job for _, job in run["scripts/test-deep"]} - self.DEEP, {"parameters", "lifecycle", "torture", "work", "perturb"})
         self.assertLessEqual(self.DEEP, {job for _, job in run["scripts/test-deep"]})
+        # What needs a sanitizer has the kernel with it.
+        self.assertLessEqual({("kasan", "fault"), ("kcsan", "races")}, set(re.findall(r"\b(kasan|kcsan)/([a-z]+)\b", self.text("scripts/test-deep"))))
+
+    def test_a_suite_has_all_of_its_parts(self):
+        """Without a word a suite runs each part that it knows, but for those of make test-deep."""
+        for name, parts, deep in (("lockdep", r"^\t([a-z]+)\) ", set()), ("kunit", r"^\t([a-z]+)\)", set()), ("deb", r"^([a-z]+)\(\) \{$", {"apt"})):
+            text = self.text(f"tests/suites/{name}")
+            (default,) = re.findall(r"^\[ \$# -gt 0 \] \|\| (?:parts=\(|set -- )([a-z ]+)\)?$", text, re.MULTILINE)
+            (known,) = re.findall(r"known=\(([a-z ]+)\)", text) or re.findall(r'\[\[ " ([a-z ]+) " ==', text) or [" ".join(re.findall(parts, text, re.MULTILINE))]
+            self.assertEqual(set(default.split()), set(known.split()) - deep, name)
+            for part in deep:
+                self.assertRegex(self.text("scripts/test-deep"), rf"tests/suites/{name} .*\b{part}\b")

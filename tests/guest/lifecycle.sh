@@ -104,7 +104,8 @@ two_controls() {
 	exec 4>$debug/control
 	echo "torture_type=ticket nwriters_stress=2 duration=60 runs=1" >&3 || return 1
 	! echo "torture_type=twa nwriters_stress=1 duration=1 runs=1" 2>/dev/null >&4 || { echo "two experiments at a time"; return 1; }
-	echo stop >&4 || return 1
+	# (A word needs no end of the line.)
+	printf stop >&4 || return 1
 	await stopped 10 || return 1
 	echo "torture_type=twa nwriters_stress=1 duration=1 runs=1" >&4 || return 1
 	await done 20 || return 1

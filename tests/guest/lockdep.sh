@@ -29,9 +29,9 @@ counted_pairs() {
 # What slows locks down on this kernel is said.
 slowed() { ran torture_type=twa && spoiled; }
 
-# With each of four locks.
+# With each of four locks, which writers also try.
 interrupted() {
-	ran torture_type=raw_spin_lock_irq,twa_irq,ticket_irq,one_word_twa_irq irq_interval=1000 || return 1
+	ran torture_type=raw_spin_lock_irq,twa_irq,ticket_irq,one_word_twa_irq irq_interval=1000 try_lock=1 || return 1
 	[ "$(did irqs | grep -c '^[1-9]')" -eq 4 ] || { cat $debug/results; return 1; }
 }
 

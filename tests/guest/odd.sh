@@ -60,8 +60,9 @@ apart() {
 	return $rc
 }
 often() {
-	for _ in 1 2 3; do
-		insmod /handover.ko torture_type=twa nwriters_stress=8 duration=1 runs=1 || return 1
+	for words in duration=1 duration=2 "duration=3 shuffle_interval=1"; do
+		# shellcheck disable=SC2086 # words
+		insmod /handover.ko torture_type=twa nwriters_stress=8 runs=1 $words || return 1
 		await done 60 || return 1
 		rmmod handover || return 1
 	done

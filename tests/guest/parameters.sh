@@ -43,12 +43,17 @@ refused() {
 
 # said ERRNO-TEXT WORDS... : control refuses them so, and the state stays.
 said() {
-	before=$(grep -E '^(state|runs):' $debug/status)
+	before=$(kept)
 	text=$1
 	shift
 	out=$( (echo "$*" >$debug/control) 2>&1) && { echo "taken: $*"; return 1; }
 	case $out in *"$text"*) ;; *) echo "$out"; return 1 ;; esac
-	[ "$(grep -E '^(state|runs):' $debug/status)" = "$before" ] || { echo "the state changed"; return 1; }
+	[ "$(kept)" = "$before" ] || { echo "$before became $(kept)"; return 1; }
+}
+# kept : what a refused request leaves as it is: the state and, where nothing runs, all that was measured.
+kept() {
+	grep -E '^(state|runs):' $debug/status
+	grep -q '^state: running' $debug/status || for file in results writers latency uncontended summary; do md5sum $debug/$file; done
 }
 
 # A request of 512 bytes is taken whole. One more byte, and it is refused, whatever its words are.
@@ -66,9 +71,10 @@ too_much() {
 
 # A line each second, of what came since; none where none is asked for.
 lines() {
+	# By themselves, however little else is said.
 	for every in 1 0; do
 		mark
-		echo "torture_type=twa nwriters_stress=2 duration=5 runs=1 bind_writers=1 stat_interval=$every" >$debug/control || return 1
+		echo "torture_type=twa nwriters_stress=2 duration=5 runs=1 bind_writers=1 stat_interval=$every verbose=$((1 - every))" >$debug/control || return 1
 		await done 20 || return 1
 		since | sed -n 's/.*handover: twa with 2 writers, run 1 of 1: \([0-9.]*\) s of 5 s, \([0-9]*\) acquisitions$/\1 \2/p' >/tmp/lines
 		# The first comes so long after the experiment's begin, of which the run's is later. At the run's end there may be one.
@@ -150,8 +156,12 @@ positions() {
 	echo "torture_type=ticket,twa nwriters_stress=1,2 duration=1 runs=2" >$debug/control || return 1
 	: >/tmp/seen
 	while grep -q '^state: running' $debug/status; do
-		sed -n 's/^now: .*\(run [0-9]* of [0-9]*\).*/\1/p' $debug/status >>/tmp/seen
-		usleep 50000
+		# Of the runs that have a row, none runs.
+		over=$(awk -F, 'NR > 1 { print $1 " with " $2 " writers, run " $3 " of 2" }' $debug/results)
+		now=$(sed -n 's/^now: \(.*run [0-9]* of [0-9]*\).*/\1/p' $debug/status)
+		[ -z "$now" ] || ! echo "$over" | grep -qxF "$now" || { echo "over: $now"; return 1; }
+		echo "$now" | grep -o 'run .*' >>/tmp/seen
+		usleep 10000
 	done
 	await done 20 || return 1
 	[ "$(sort -u /tmp/seen | paste -sd,)" = "run 1 of 2,run 2 of 2" ] || { sort -u /tmp/seen; return 1; }
@@ -175,7 +185,9 @@ stopped_rows() {
 
 # duration=0 runs until it is stopped.
 endless() {
-	echo "torture_type=twa nwriters_stress=1 duration=0" >$debug/control || return 1
+	mark
+	echo "torture_type=twa,ticket nwriters_stress=1,2 duration=0" >$debug/control || return 1
+	since | grep -q 'handover: duration=0: only twa with 1 writers runs, until it is stopped$' || { since; return 1; }
 	sleep 3
 	grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
 	echo stop >$debug/control
@@ -190,6 +202,8 @@ summary() {
 	for lock in $(locks); do
 		grep -q "^$lock " $debug/locks || { echo "no $lock"; cat $debug/locks; return 1; }
 	done
+	# Each in words of its own.
+	awk '{ $1 = ""; if (NF < 4 || said[$0]++) exit 1 }' $debug/locks || { cat $debug/locks; return 1; }
 }
 
 root_only() {
@@ -203,7 +217,7 @@ root_only() {
 logged() {
 	since | grep -q 'handover: twa-torture: Writes:  Total: [0-9]*  Max/Min: [0-9]*/[0-9]* .* Fail: 0' &&
 		since | grep -q 'handover: --- End of test: SUCCESS: 1 of 1 runs$' &&
-		since | grep -q 'handover: --- Start of test: kernel=' || { since; return 1; }
+		since | grep -q 'handover: --- Start of test: kernel=' && ! since | grep 'handover: .*: failures:' || { since; return 1; }
 	# This kernel's locktorture takes no locks of others, which is no fault.
 	! dmesg | grep 'handover: locktorture'
 }
@@ -213,8 +227,13 @@ quiet() {
 	mark
 	echo "torture_type=twa nwriters_stress=1,2 duration=1 runs=1 verbose=0" >$debug/control || return 1
 	await done 20 || return 1
-	[ "$(since | sed -n 's/.*handover: //p' | sed 's/^\(--- [A-Z][a-z]*\|[^ ]*\) .*/\1/' | paste -sd' ')" = "--- Start workload: facts: workload: --- End" ] || { since; return 1; }
+	little || return 1
+	# As little of pairs.
+	mark
+	echo "experiment=uncontended torture_type=twa runs=2 verbose=0" >$debug/control || return 1
+	await done 60 && little
 }
+little() { [ "$(since | sed -n 's/.*handover: //p' | sed 's/^\(--- [A-Z][a-z]*\|[^ ]*\) .*/\1/' | paste -sd' ')" = "--- Start workload: facts: workload: --- End" ] || { since; return 1; }; }
 
 # The log's buffer has about 4096 lines. (What is said at level 7 does not come to the console.)
 say_lines() { awk -v lines="$1" 'BEGIN { for (i = 1; i <= lines; i++) { print "<7>line " i >"/dev/kmsg"; fflush("/dev/kmsg") } }'; }
@@ -394,6 +413,8 @@ uncontended() {
 	# The log has each row as a rate.
 	due=$(awk -F, 'NR > 1 { print $1 " (" $2 ", " $3 "): " int($5 * 1000000 / int($6 / 1000)) " pairs/s" }' $debug/uncontended | sort)
 	[ "$(since | sed -n 's/.*handover: uncontended //p' | grep pairs/s | sort)" = "$due" ] || { since; echo "$due"; return 1; }
+	# It has no table of writers.
+	! since | grep 'median/s\|steal time' || return 1
 	rows=$(tail -n +2 $debug/uncontended | cut -d, -f1-4 | sort | paste -sd' ')
 	[ "$rows" = "$other,$shape,far,1 $other,$shape,far,2 $other,$shape,near,1 $other,$shape,near,2 \
 ticket,inlined,far,1 ticket,inlined,far,2 ticket,inlined,near,1 ticket,inlined,near,2" ] || { cat $debug/uncontended; return 1; }

@@ -99,7 +99,8 @@ shuffles() {
 # Who is to do something an hour from now hears that the run is over.
 hears_the_end() {
 	ran 20 duration=1 stutter=60 shuffle_interval=3600 onoff_interval=3600 onoff_holdoff=3600 || return 1
-	[ "$(did pauses) $(did offlines)" = "0 0" ] || { cat $debug/results; return 1; }
+	# A CPU is spared from the start on.
+	[ "$(did pauses) $(did offlines) $(did shuffles)" = "0 0 1" ] || { cat $debug/results; return 1; }
 }
 
 binds() {
@@ -129,6 +130,8 @@ stays_bound() {
 		begun duration=4 bind_writers=3 onoff_interval=1 seed=6 || return 1
 		# shellcheck disable=SC2016 # at each look
 		seen eval 'echo $(cat $online) $(where)' 2>/dev/null || return 1
+		# A CPU that comes back is none that went.
+		[ "$(did offlines)" -lt $(($(column seconds | cut -d. -f1))) ] || { cat $debug/results; return 1; }
 		awk '$1 == "0-2" { gone = 1; next } gone && NF == 3' /tmp/seen >>/tmp/looks
 		[ "$(wc -l </tmp/looks)" -ge 4 ] || continue
 		awk '$2 == "3" && $3 == "3" { there++ } END { exit !(there >= 0.7 * NR) }' /tmp/looks && return
@@ -356,6 +359,11 @@ stalls() {
 	await failed 20 || { since; return 1; }
 	[ "$(column progress_failures) $(column hung)" = "12 0" ] && [ "$(since | grep -c 'has acquired nothing for 4 s')" -eq 8 ] ||
 		{ cat $debug/results; since; return 1; }
+	# Each had acquired what the log says of it, of nearly all: it hears at once that the run is over.
+	since | sed -n 's/.*handover: twa: writer \([0-9]*\) has acquired nothing for 4 s (after \([0-9]*\) acquisitions).*/\1 \2/p' |
+		awk -F'[ ,]' 'FNR == NR { said[$1] = $2; next } $4 in said { n++; if (said[$4] > $6 || said[$4] < $6 * 0.9 - 10) print $4 " of " $6 ": " said[$4] }
+			END { if (n != 8) print n + 0 " writers" }' - $debug/writers >/tmp/wrong
+	[ ! -s /tmp/wrong ] || { cat /tmp/wrong $debug/writers; since; return 1; }
 	rmmod handover && insmod /handover.ko experiment=none stat_interval=0
 }
 
@@ -384,6 +392,21 @@ gathers() {
 	cat $debug/results
 	since
 	return 1
+}
+
+# After five seconds the watchdog judges them whether they have come or not.
+gathers_no_longer() {
+	mark
+	busy || { free; return 1; }
+	echo "torture_type=twa nwriters_stress=4 bind_writers=3 stall_secs=1 duration=1 runs=1" >$debug/control || { free; return 1; }
+	looks=0
+	until [ $looks -ge 100 ] || since | grep -q 'has acquired nothing for 1 s'; do
+		looks=$((looks + 1))
+		usleep 100000
+	done
+	free || return 1
+	await '[df]' 30 || return 1
+	[ $looks -lt 100 ] || { echo "the watchdog says nothing"; since; return 1; }
 }
 
 # A long hold is a wait that is too long, where the other writer has a CPU. (The host may take one for as long.)
@@ -554,7 +577,7 @@ rt_boost_factor=77 writer_fifo=1 acq_writer_lim=99999 nlocks=3 try_lock=1 irq_in
 	grep -q "^workload: experiment=torture .* nice=19 $words\$" $debug/status || { cat $debug/status; return 1; }
 	# Pairs have none of it.
 	echo "experiment=uncontended torture_type=twa_irq runs=1" >$debug/control && await done 60 || return 1
-	! grep -q PERTURBED $debug/summary $debug/status || { cat $debug/summary; return 1; }
+	! grep -q 'PERTURBED\|tsc_khz' $debug/summary $debug/status || { cat $debug/summary; return 1; }
 	rmmod handover && insmod /handover.ko experiment=none stat_interval=0 || return 1
 	# The next experiment has none of it.
 	ran 20 duration=1 || return 1
@@ -601,6 +624,7 @@ verdict "rt_boost: now and then" boosts
 verdict "writer_fifo: all the time" is_fifo
 verdict "a stall that ends" stalls
 verdict "a stall is none while writers gather" gathers
+verdict "a stall of writers that do not gather" gathers_no_longer
 verdict "a stall that is not looked for" unwatched
 verdict "long_hold and acq_writer_lim" holds_long
 verdict "long_hold: as often as it is to be" of_sections

@@ -33,6 +33,7 @@ WRONG = {
     4: "the module could be removed while a lock hung",
     5: "an experiment could be started while a lock hung",
     8: "a run of which a writer hangs has no times",
+    9: "the row of a run has another number of hanging writers than the log, or failures of its counter",
 }
 
 
