@@ -338,7 +338,6 @@ class Guest(Tree):
         self.missed(text.replace(": 5 objects", ": 4 objects"), "not 5 objects")
         self.missed(text.replace("left kmemleak", "right"), "not 5 objects")
 
-
     def stub(self, name, text):
         self.write(name, f"#!/bin/bash\n{text}\n")
         (self.top / name).chmod(0o755)
