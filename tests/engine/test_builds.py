@@ -86,14 +86,18 @@ class Package(unittest.TestCase):
 
     def ran(self, script, *words, dkms="", build=""):
         with tempfile.TemporaryDirectory() as at:
-            calls = pathlib.Path(at) / "calls"
+            calls, built = pathlib.Path(at) / "calls", pathlib.Path(at) / "handover-dkms/7.3/make.log"
+            built.parent.mkdir(parents=True)
+            built.touch()
             for name, text in (("dkms", dkms), ("common.postinst", build)):
                 path = pathlib.Path(at) / name
                 path.write_text(f"#!/bin/sh\necho {name} $* >>{calls}\n{text}\n")
                 path.chmod(0o755)
             text = (TOP / "scripts/dkms" / script).read_text().replace("@VERSION@", "1.2").replace("/usr/lib/dkms/", f"{at}/")
+            text = text.replace("/var/cache/", f"{at}/")
             done = subprocess.run(["sh", "-c", text, script, *words], env=os.environ | {"PATH": f"{at}:{os.environ['PATH']}"},
                                   capture_output=True, text=True, check=False)
+            self.assertEqual(built.exists(), script == "postinst" or words[0] == "failed-upgrade")
             return done.returncode, calls.read_text().splitlines() if calls.exists() else [], done.stderr
 
     def test_whatever_goes_is_built_no_more(self):

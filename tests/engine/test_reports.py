@@ -220,11 +220,6 @@ class KunitLines(unittest.TestCase):
             rc, lines = self.lines({"a": "PASS", "b": status})
             self.assertEqual((rc, lines[:2]), (1, ["ok s.a", f"not ok s.b: {status}"]))
 
-    def test_a_case_is_skipped_where_that_is_said(self):
-        for status in ("PASS", "FAIL", "SKIP", "ERROR", "CRASHED"):
-            rc, lines = self.lines({"a": "PASS", "b": status}, declared=("s=2", "s.b=SKIP"))
-            self.assertEqual((rc, lines[1].startswith("ok s.b")), (0, True) if status == "SKIP" else (1, False), status)
-
     def test_a_case_that_is_missing(self):
         rc, lines = self.lines({"a": "PASS"})
         self.assertEqual((rc, lines[-1].startswith("not ok count: ")), (1, True))

@@ -271,6 +271,21 @@ class Guest(Tree):
         self.caught(self.torture("exit 0"))
         self.assertIn("tests/guest/mutant.sh ticket 9 - owner", (self.top / "boots").read_text())
 
+    def test_another_kernel(self):
+        self.caught(self.torture("exit 0", 'kernel = "stock"'))
+        self.assertIn("--kernel stock ", (self.top / "boots").read_text())
+        self.caught(self.torture("exit 0"))
+        self.assertIn("--kernel test ", (self.top / "boots").read_text())
+        both = bug(new="kunit not ok kunit rt: s.a: FAIL", caught='["kunit s.a"]', more='kernel = "rt"')
+        self.caught(both)
+        self.missed(both.replace('kernel = "rt"', ""), "s.a did not fail")
+
+    def test_hangs_where_timers_are_threads(self):
+        for kernel in ("rt", "realtime"):
+            more = f'hangs = true\nkernel = "{kernel}"'
+            self.caught(self.torture(self.HUNG.replace("exit 10", "exit 124"), more), f"ok mutant p/b (caught by torture ticket owner on the {kernel}")
+            self.missed(self.torture("exit 10", more), "the watchdog did not speak")
+
     def test_starves_in_silence(self):
         self.missed(self.torture(self.HUNG.replace("console", "console-6"), "hangs = true\nstarves = true"), "silent when every CPU")
 

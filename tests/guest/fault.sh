@@ -143,6 +143,56 @@ others() {
 	[ $refused -ge 10 ] || { echo "only $refused of $n were given up"; return 1; }
 }
 
+# accesses : those of a process that reads a file, or that writes to control. It is refused, or gets all there is; of the
+# summary the rows may be left out, which it says then. A refused request changes nothing.
+# shellcheck disable=SC2016 # the inner shell's
+accesses() {
+	insmod /handover.ko experiment=none stat_interval=0 || return 1
+	words="torture_type=twa,ticket nwriters_stress=2 duration=1 runs=2 latency=1"
+	echo "$words" >$debug/control && await done 90 || return 1
+	left_out=0
+	for file in results writers summary latency status locks uncontended; do
+		cat $debug/$file >/tmp/whole || return 1
+		n=0
+		while :; do
+			n=$((n + 1)) rc=0
+			[ $n -lt 100 ] || { echo "$file: no end after $n"; return 1; }
+			arm || return 1
+			sh -c 'echo $0 >/proc/self/fail-nth && exec cat "$1"' $n $debug/$file >/tmp/read 2>/tmp/why || rc=$?
+			if [ $rc -ne 0 ]; then
+				[ ! -s /tmp/read ] && grep -q 'Cannot allocate memory' /tmp/why || { echo "$file, $n: exit $rc: $(cat /tmp/why)"; return 1; }
+			elif grep -q '^no memory to sort the runs: rows are left out$' /tmp/read; then
+				left_out=$((left_out + 1))
+				grep -v '^no memory to sort the runs' /tmp/read | grep -vxFf /tmp/whole && { echo "$file, $n: it has other lines"; return 1; }
+			else
+				cmp /tmp/whole /tmp/read || { echo "$file, $n"; return 1; }
+			fi
+			[ "$(failed)" -ne 0 ] || break
+		done
+		echo "$((n - 1)) faults in a read of $file" >&3
+	done
+	[ $left_out -ge 1 ] || { echo "no rows were left out"; return 1; }
+	refused=0 n=0
+	while :; do
+		n=$((n + 1)) rc=0
+		[ $n -lt 100 ] || { echo "no end after $n"; return 1; }
+		cat $debug/status $debug/results >/tmp/whole
+		arm || return 1
+		sh -c 'echo $0 >/proc/self/fail-nth && echo "$1" >"$2"' $n "$words seed=$n" $debug/control 2>/tmp/why || rc=$?
+		if [ $rc -ne 0 ]; then
+			refused=$((refused + 1))
+			grep -q 'Cannot allocate memory' /tmp/why || { echo "$n: exit $rc: $(cat /tmp/why)"; return 1; }
+			cat $debug/status $debug/results | cmp /tmp/whole - || { echo "$n: refused, and it has changed"; return 1; }
+		else
+			await done 90 && grep -q "seed=$n " $debug/status || { head -n 1 $debug/status; return 1; }
+		fi
+		[ "$(failed)" -ne 0 ] || break
+	done
+	rmmod handover && nothing_is_left || return 1
+	echo "$n requests, of which $refused were refused" >&3
+	[ $refused -ge 1 ] || { echo "none of $n was refused"; return 1; }
+}
+
 perturbations='latency=1 nlocks=3 nested_locks=2 stutter=1 shuffle_interval=1 onoff_interval=1 irq_interval=1000'
 plain() { experiments 4 torture_type=twa nwriters_stress=2 duration=1 runs=1; }
 perturbed() { experiments 8 torture_type=twa_irq nwriters_stress=2 duration=1 runs=1 $perturbations; }
@@ -164,6 +214,7 @@ verdict "faults: of a load" without_leak loads
 verdict "faults: of an experiment" without_leak plain
 verdict "faults: of a perturbed one" without_leak perturbed
 verdict "faults: of uncontended pairs" without_leak pairs
+verdict "faults: of who reads and writes its files" without_leak accesses
 verdict "faults: of its threads" without_leak threads_made
 verdict "faults: no splat" no_splat
 sed 's/^/# /' /tmp/remarks

@@ -383,6 +383,7 @@ late_stop() {
 		state=$(sed -n 's/^state: //p' $debug/status)
 		due=$(column seconds | awk '{ n++; less += $1 < 1 } END { print n == 1 && !less ? "done" : "stopped" }')
 		[ "$state" = "$due" ] || { echo "$state, where $due was due:"; cat $debug/status $debug/results; return 1; }
+		rows_hold || { cat $debug/results $debug/writers; return 1; }
 		i=$((i + 1))
 	done
 }

@@ -62,7 +62,7 @@ pub(super) fn interrupts<S: Subject>(me: &Writer, microseconds: u32) -> Option<T
     }
     // SAFETY: `tick` expects a record of interrupts. It outlives the writer, which drops the timer at its end.
     let timer = unsafe {
-        Timer::start(
+        Timer::start_here(
             tick::<S>,
             me.irq.cast_mut().cast(),
             u64::from(microseconds) * 1000,

@@ -23,7 +23,6 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
-#include <linux/timer.h>
 #include <linux/uaccess.h>
 #ifdef CONFIG_X86
 #include <asm/tsc.h>
@@ -252,7 +251,11 @@ void handover_res_spin_unlock(rqspinlock_t *lock)
 }
 #endif
 
-/* A timer that calls @fn(@arg) from its interrupt, over and over. */
+/*
+ * A timer, once it is started: @fn(@arg) every @ns, from its interrupt, under
+ * PREEMPT_RT and threadirqs too. It does so where every CPU spins with
+ * preemption off, but not on one whose interrupts are off.
+ */
 struct handover_timer {
 	struct hrtimer timer;
 	void (*fn)(void *arg);
@@ -269,8 +272,8 @@ static enum hrtimer_restart timer_tick(struct hrtimer *hrtimer)
 	return HRTIMER_RESTART;
 }
 
-/* Every @ns, on this CPU until that goes off line; from the interrupt under PREEMPT_RT, too. */
-struct handover_timer *handover_timer_start(void (*fn)(void *arg), void *arg, u64 ns)
+/* NULL where there is no room. */
+struct handover_timer *handover_timer_new(void (*fn)(void *arg), void *arg, u64 ns)
 {
 	struct handover_timer *timer = kmalloc_obj(*timer);
 
@@ -279,15 +282,27 @@ struct handover_timer *handover_timer_start(void (*fn)(void *arg), void *arg, u6
 	timer->fn = fn;
 	timer->arg = arg;
 	timer->ns = ns;
-	hrtimer_setup(&timer->timer, timer_tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
-	hrtimer_start(&timer->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_setup(&timer->timer, timer_tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	return timer;
+}
+
+/* Pinned: on this CPU until that goes off line. */
+void handover_timer_start(struct handover_timer *timer, bool pinned)
+{
+	hrtimer_start(&timer->timer, ns_to_ktime(timer->ns),
+		      pinned ? HRTIMER_MODE_REL_PINNED_HARD : HRTIMER_MODE_REL_HARD);
 }
 
 /* Waits for the interrupt that runs. */
 void handover_timer_stop(struct handover_timer *timer)
 {
 	hrtimer_cancel(&timer->timer);
+}
+
+/* Stops it, too. */
+void handover_timer_free(struct handover_timer *timer)
+{
+	handover_timer_stop(timer);
 	kfree(timer);
 }
 
@@ -424,62 +439,6 @@ void handover_steal(unsigned int cpu, u64 ns)
 	kcpustat_cpu(cpu).cpustat[CPUTIME_STEAL] += ns;
 }
 #endif
-
-/*
- * A watchdog, once it is started: @fn(@arg) every @ms milliseconds, in softirq
- * context, so also when every CPU spins with preemption off (but for PREEMPT_RT
- * and threadirqs, where softirqs are threads). Stopped means that it does not run.
- */
-struct watchdog {
-	struct timer_list timer;
-	void (*fn)(void *arg);
-	void *arg;
-	unsigned int ms;
-};
-
-static void watchdog_tick(struct timer_list *timer)
-{
-	struct watchdog *dog = container_of(timer, struct watchdog, timer);
-
-	dog->fn(dog->arg);
-	mod_timer(timer, jiffies + msecs_to_jiffies(dog->ms));
-}
-
-/* NULL where there is no room. */
-void *handover_watchdog_new(void (*fn)(void *arg), void *arg, unsigned int ms)
-{
-	struct watchdog *dog = kmalloc_obj(*dog);
-
-	if (!dog)
-		return NULL;
-	dog->fn = fn;
-	dog->arg = arg;
-	dog->ms = ms;
-	timer_setup(&dog->timer, watchdog_tick, 0);
-	return dog;
-}
-
-void handover_watchdog_start(void *watchdog)
-{
-	struct watchdog *dog = watchdog;
-
-	mod_timer(&dog->timer, jiffies + msecs_to_jiffies(dog->ms));
-}
-
-/* It cannot be started again. */
-void handover_watchdog_stop(void *watchdog)
-{
-	struct watchdog *dog = watchdog;
-
-	timer_shutdown_sync(&dog->timer);
-}
-
-/* Stops it, too. */
-void handover_watchdog_free(void *watchdog)
-{
-	handover_watchdog_stop(watchdog);
-	kfree(watchdog);
-}
 
 /* Keeps the module from unloading; false if it is being unloaded already. */
 bool handover_pin_module(void)

@@ -22,8 +22,10 @@ bool handover_res_spin_lock(rqspinlock_t *lock);
 bool handover_res_spin_trylock(rqspinlock_t *lock);
 void handover_res_spin_unlock(rqspinlock_t *lock);
 #endif
-struct handover_timer *handover_timer_start(void (*fn)(void *arg), void *arg, u64 ns);
+struct handover_timer *handover_timer_new(void (*fn)(void *arg), void *arg, u64 ns);
+void handover_timer_start(struct handover_timer *timer, bool pinned);
 void handover_timer_stop(struct handover_timer *timer);
+void handover_timer_free(struct handover_timer *timer);
 bool handover_irqs_disabled(void);
 struct task_struct *handover_kthread_create(int (*fn)(void *), void *arg, const char *name,
 					    unsigned int id, int cpu);
@@ -67,10 +69,6 @@ bool handover_any_online(unsigned int first, unsigned int last);
 unsigned int handover_cpu_after(unsigned int cpu);
 int handover_onoff(u32 drawn);
 unsigned int handover_onoff_end(void);
-void *handover_watchdog_new(void (*fn)(void *arg), void *arg, unsigned int ms);
-void handover_watchdog_start(void *watchdog);
-void handover_watchdog_stop(void *watchdog);
-void handover_watchdog_free(void *watchdog);
 bool handover_pin_module(void);
 void handover_unpin_module(void);
 

@@ -44,12 +44,14 @@ extern "C" {
     pub(crate) fn handover_raw_spin_lock_irq(lock: *mut raw_spinlock);
     pub(crate) fn handover_raw_spin_trylock_irq(lock: *mut raw_spinlock) -> bool;
     pub(crate) fn handover_raw_spin_unlock_irq(lock: *mut raw_spinlock);
-    fn handover_timer_start(
+    fn handover_timer_new(
         function: unsafe extern "C" fn(*mut c_void),
         arg: *mut c_void,
         ns: u64,
     ) -> *mut c_void;
+    fn handover_timer_start(timer: *mut c_void, pinned: bool);
     fn handover_timer_stop(timer: *mut c_void);
+    fn handover_timer_free(timer: *mut c_void);
     #[cfg(CONFIG_KUNIT = "y")]
     fn handover_irqs_disabled() -> bool;
     pub(crate) fn handover_kthread_create(
@@ -96,14 +98,6 @@ extern "C" {
     fn handover_cpu_after(cpu: c_uint) -> c_uint;
     fn handover_onoff(drawn: u32) -> c_int;
     fn handover_onoff_end() -> c_uint;
-    fn handover_watchdog_new(
-        function: unsafe extern "C" fn(*mut c_void),
-        arg: *mut c_void,
-        ms: c_uint,
-    ) -> *mut c_void;
-    fn handover_watchdog_start(watchdog: *mut c_void);
-    fn handover_watchdog_stop(watchdog: *mut c_void);
-    fn handover_watchdog_free(watchdog: *mut c_void);
     pub(crate) fn handover_pin_module() -> bool;
     pub(crate) fn handover_unpin_module();
     /// `ops` is a [`FileOps`]. It is declared `c_void`, since a `seq_file` has members
@@ -239,78 +233,67 @@ impl Thread {
     }
 }
 
-/// A timer of this CPU's that calls a function from its interrupt, over and over, until it is dropped.
+/// A timer that calls a function from its interrupt, over and over. It does so from its start until it is stopped or dropped.
 pub(crate) struct Timer(core::ptr::NonNull<c_void>);
 
 // SAFETY: Any thread that may sleep may stop it.
 unsafe impl Send for Timer {}
-// SAFETY: A shared reference can do nothing.
+// SAFETY: The kernel's timers lock themselves.
 unsafe impl Sync for Timer {}
 
 impl Timer {
-    /// One that calls `function(arg)` every `ns` nanoseconds. ENOMEM if there is no room for it.
+    /// One that will call `function(arg)` every `ns` nanoseconds. ENOMEM if there is no room for it.
     ///
     /// # Safety
     ///
-    /// `arg` must be what `function` expects until the timer is dropped. `function` runs with interrupts off.
-    pub(crate) unsafe fn start(
+    /// `arg` must be what `function` expects from the start on, until the timer is stopped or dropped. `function` runs with
+    /// interrupts off.
+    pub(crate) unsafe fn new(
         function: unsafe extern "C" fn(*mut c_void),
         arg: *mut c_void,
         ns: u64,
     ) -> Result<Self> {
         // SAFETY: By this function's contract.
-        let timer = unsafe { handover_timer_start(function, arg, ns) };
+        let timer = unsafe { handover_timer_new(function, arg, ns) };
         core::ptr::NonNull::new(timer)
             .map(Self)
             .ok_or(kernel::error::code::ENOMEM)
+    }
+
+    /// One that has begun, on this CPU.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Timer::new`].
+    pub(crate) unsafe fn start_here(
+        function: unsafe extern "C" fn(*mut c_void),
+        arg: *mut c_void,
+        ns: u64,
+    ) -> Result<Self> {
+        // SAFETY: By this function's contract.
+        let timer = unsafe { Self::new(function, arg, ns) }?;
+        // SAFETY: `new` made it.
+        unsafe { handover_timer_start(timer.0.as_ptr(), true) };
+        Ok(timer)
+    }
+
+    /// Begins, on any CPU.
+    pub(crate) fn start(&self) {
+        // SAFETY: `new` made it.
+        unsafe { handover_timer_start(self.0.as_ptr(), false) };
+    }
+
+    /// Ends: the function does not run any more.
+    pub(crate) fn stop(&self) {
+        // SAFETY: `new` made it. Called on threads alone.
+        unsafe { handover_timer_stop(self.0.as_ptr()) };
     }
 }
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        // SAFETY: `start` made it. Dropped on threads alone.
-        unsafe { handover_timer_stop(self.0.as_ptr()) };
-    }
-}
-
-/// A timer that calls a function from softirq context, over and over. It does so from its start until it is stopped or dropped.
-pub(crate) struct Watchdog(core::ptr::NonNull<c_void>);
-
-impl Watchdog {
-    /// One that will call `function(arg)` every `ms` milliseconds. ENOMEM if there is no room for it.
-    ///
-    /// # Safety
-    ///
-    /// `arg` must be what `function` expects from the start on, until the watchdog is stopped or dropped.
-    pub(crate) unsafe fn new(
-        function: unsafe extern "C" fn(*mut c_void),
-        arg: *mut c_void,
-        ms: u32,
-    ) -> Result<Self> {
-        // SAFETY: By this function's contract.
-        let watchdog = unsafe { handover_watchdog_new(function, arg, ms) };
-        core::ptr::NonNull::new(watchdog)
-            .map(Self)
-            .ok_or(kernel::error::code::ENOMEM)
-    }
-
-    /// Begins. One that was stopped never begins again.
-    pub(crate) fn start(&self) {
-        // SAFETY: `new` made it.
-        unsafe { handover_watchdog_start(self.0.as_ptr()) };
-    }
-
-    /// Ends: the function does not run any more.
-    pub(crate) fn stop(&self) {
-        // SAFETY: `new` made it.
-        unsafe { handover_watchdog_stop(self.0.as_ptr()) };
-    }
-}
-
-impl Drop for Watchdog {
-    fn drop(&mut self) {
-        // SAFETY: `new` made it, and nothing refers to it any more.
-        unsafe { handover_watchdog_free(self.0.as_ptr()) };
+        // SAFETY: `new` made it, and nothing refers to it any more. Dropped on threads alone.
+        unsafe { handover_timer_free(self.0.as_ptr()) };
     }
 }
 

@@ -2,13 +2,13 @@
 
 //! The watchdog: which writers have acquired nothing for too long.
 //!
-//! The watchdog runs from a timer, in softirq context. Writers that hang spin with
-//! preemption off, and may leave no CPU to any thread.
+//! The watchdog runs from a timer's interrupt. Writers that hang spin with preemption off,
+//! and may leave no CPU to any thread.
 
 use super::{
     arena::Once,
     plan::Plan,
-    shim::{Thread, Watchdog},
+    shim::{Thread, Timer},
     writer::Writer,
 };
 use crate::{locks::Word as _, measure::watch};
@@ -46,8 +46,8 @@ struct Dial {
 
 /// A watchdog over some writers; it ends when this is dropped.
 pub(crate) struct Watch {
-    /// Dropped before what its timer looks at.
-    watchdog: Watchdog,
+    /// Dropped before what it looks at.
+    timer: Timer,
     dial: KBox<Dial>,
     /// Whether it is to watch and has not begun.
     is_due: bool,
@@ -89,8 +89,8 @@ impl Watch {
         let dial = KBox::new(dial, GFP_KERNEL)?;
         let arg = (&raw const *dial).cast_mut().cast();
         Ok(Self {
-            // SAFETY: `tick` expects a dial. It stays until the watchdog is dropped, its writers by this function's contract.
-            watchdog: unsafe { Watchdog::new(tick, arg, TICK_MS) }?,
+            // SAFETY: `tick` expects a dial. It stays until the timer is dropped, its writers by this function's contract.
+            timer: unsafe { Timer::new(tick, arg, u64::from(TICK_MS) * 1_000_000) }?,
             dial,
             is_due: plan.checks.progress(),
         })
@@ -100,7 +100,7 @@ impl Watch {
     /// writers any more then: a writer that is held acquires nothing, and has not stalled.
     pub(crate) fn start(&mut self) {
         if core::mem::take(&mut self.is_due) {
-            self.watchdog.start();
+            self.timer.start();
         }
     }
 
@@ -117,7 +117,7 @@ impl Watch {
 
     /// Ends the watch: the timer looks at no writer any more.
     pub(crate) fn stop(&self) {
-        self.watchdog.stop();
+        self.timer.stop();
     }
 }
 

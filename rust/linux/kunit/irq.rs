@@ -119,7 +119,7 @@ pub(super) fn beside_timers<R: SpinRaw>(lock: &SpinIrq<u32, R>, threads: u32) ->
         drop(muster.fall_in());
         let arg = core::ptr::from_ref(&irq).cast_mut().cast();
         // SAFETY: `tick` expects an `Irq`, which stays until the timer is dropped below.
-        let Ok(timer) = (unsafe { Timer::start(tick::<R>, arg, 1_000_000) }) else {
+        let Ok(timer) = (unsafe { Timer::start_here(tick::<R>, arg, 1_000_000) }) else {
             return;
         };
         let is_enough = reached(|| {
@@ -188,7 +188,7 @@ pub(super) fn dropped_beside_its_handler() -> Result<[u32; 3]> {
         if id == 0 {
             let arg = core::ptr::from_ref(&handler).cast_mut().cast();
             // SAFETY: `slow` expects a `Slow`, which stays until the timer is dropped: by member 1, or at the end.
-            let started = unsafe { Timer::start(slow, arg, 50_000_000) }.ok();
+            let started = unsafe { Timer::start_here(slow, arg, 50_000_000) }.ok();
             *timer.lock() = started;
         } else if reached(|| handler.begun.load(Relaxed) != 0) {
             // Its handler may run before it is there.

@@ -36,7 +36,6 @@ mod nodes;
 #[cfg(CONFIG_BPF_SYSCALL)]
 mod refused;
 mod run;
-#[cfg(not(CONFIG_PREEMPT_RT))]
 mod stalls;
 mod tally;
 mod team;

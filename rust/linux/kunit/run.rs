@@ -6,7 +6,6 @@ use kernel::macros::kunit_tests;
 
 #[kunit_tests(handover_run)]
 mod handover_run {
-    #[cfg(not(CONFIG_PREEMPT_RT))]
     use crate::kunit::stalls;
     use crate::kunit::{
         irq::dropped_beside_its_handler,
@@ -203,9 +202,7 @@ mod handover_run {
         Ok(())
     }
 
-    /// A writer that has a CPU and acquires nothing has stalled, though another acquires. One without a CPU has not. Where softirqs
-    /// are threads, one that spins may keep the watchdog's timer from its CPU.
-    #[cfg(not(CONFIG_PREEMPT_RT))]
+    /// A writer that has a CPU and acquires nothing has stalled, though another acquires. One without a CPU has not.
     #[test]
     fn one_that_spins_has_stalled() -> Result {
         assert!(cpus() >= 2);

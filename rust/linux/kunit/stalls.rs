@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Writers under the watchdog, of which one spins, one acquires and one sleeps.
+//! Writers under the watchdog, of which one spins, one acquires and one sleeps. The one that spins is on the CPU of the
+//! watchdog's timer, which no thread has then, a softirq's neither.
 
 use super::{
-    team::{begins, reached},
+    team::{begins, cpus, reached},
     work::arena,
 };
 use crate::{
@@ -15,7 +16,10 @@ use crate::{
         writer::Writer,
     },
     locks::Word as _,
-    measure::{perturb::Perturbations, words::Checks},
+    measure::{
+        perturb::{Cpus, Perturbations},
+        words::Checks,
+    },
     spin::{self, Word},
 };
 use core::ptr::{from_ref, null};
@@ -86,17 +90,21 @@ pub(super) fn of_three() -> Result<[u64; 2]> {
     let mut threads = KVec::with_capacity(3, GFP_KERNEL)?;
     let made = each.iter().try_for_each(|it| {
         let (arg, id) = (from_ref(it).cast_mut().cast(), it.writer.id);
+        let cpu = (id == 1).then_some(0);
         // SAFETY: It stays until the thread is stopped below. `does` ends with `await_stop`.
-        let thread = unsafe { Thread::create(does, arg, c"ho_kunit", id, None) }?;
+        let thread = unsafe { Thread::create(does, arg, c"ho_kunit", id, cpu) }?;
         Ok(threads.push(thread, GFP_KERNEL)?)
     });
     let seen = made.and_then(|()| {
         // SAFETY: Writers and threads stay until this is dropped.
         let mut watch = unsafe { Watch::new("ticket", &plan, &writers, &threads) }?;
+        let runs_on = |first, last| shim::allow(None, Some(Cpus { first, last }), None);
+        runs_on(0, 0)?;
+        watch.start();
+        runs_on(0, cpus() - 1)?;
         for thread in &threads {
             thread.start();
         }
-        watch.start();
         for _ in 0..600 {
             if watch.any_stalled() {
                 break;

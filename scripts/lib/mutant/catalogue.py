@@ -42,10 +42,10 @@ OPTIONS = {
     "tries": (int, CARGO),                           # only chance finds it: up to so many runs
     "fast": (bool, CARGO),                           # only optimised code shows it
     "x86": (bool, WORLDS),                           # false: no x86 machine shows it
-    "unseen": (str, WORLDS),                         # of the locks' code: why the kernel's locktorture does not find it
+    "unseen": (str, WORLDS),                         # of the locks' code (LOCKS): why the kernel's locktorture does not find it
     "starves": (bool, ("torture",)),                 # the watchdog speaks also when every CPU hangs
     "words": (str, ("torture",)),                    # what else the experiment is asked for
-    "kernel": (str, ("disasm", "compile", "job")),   # stock or test
+    "kernel": (str, ("disasm", "compile", "kunit", "torture")),  # not test; to the first it must be said
     "cases": (str, ("kunit",)),                      # the glob of the cases that run; the one test, by itself
     "shows": ((str, dict), ("spin", "litmus", "proof", "tla", "kunit", "disasm", "lockdep", "compile", "sample", "job",
                           "sanitized", "suite")),                   # what it looks like
@@ -62,7 +62,7 @@ BUG_KEYS = {"name", "claim", "file", "old", "new", "edits", "caught", "see"}
 EDIT_KEYS = {"file", "old", "new"}
 LEAST_WORDS = 4  # of a bug's claim
 NO_SUBJECTS = ("It", "They", "Their", "Its", "Who", "Whoever", "Nobody", "Somebody", "Only")
-LOCKS = re.compile(r"rust/locks/\w+\.rs")
+LOCKS = re.compile(r"rust/(locks|linux/spin)/\w+\.(rs|c)")
 PLACE_KEYS = {"package": str, "test": str, "lib": bool, "bin": str, "toolbox": str, "features": list}
 
 
@@ -216,7 +216,7 @@ def _bug(part, table, places):
     locks = any(LOCKS.fullmatch(one.file) for one in edits) and options.get("x86", True)
     seen = any(one.world == "locktorture" for one in caught)
     if ("unseen" in options) != (locks and not seen):
-        raise Refused(f"{where}: allowed: for a bug in rust/locks that x86 can show, a test 'locktorture LOCK', or unseen; for others no unseen")
+        raise Refused(f"{where}: allowed: for a bug in rust/locks or rust/linux/spin that x86 can show, a test 'locktorture LOCK', or unseen; for others no unseen")
     if "shows" not in options and any(one.world == "suite" for one in caught):
         raise Refused(f"{where}: a suite must say what is seen: shows is missing")
     deep = options.get("deep")

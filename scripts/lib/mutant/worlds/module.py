@@ -26,6 +26,7 @@ NAMES = ("kunit", "torture", "job", "compile", "sample", "disasm", "lockdep")
 SOURCES = ("Kbuild", "rust", "scripts", "qemu")
 AT = "build/mutants-module"
 CHECKS = ("owner", "counter", "order", "progress")
+REALTIME = ("rt", "realtime")
 
 # The exits of tests/guest/mutant.sh that say that a bug was not found as it must be.
 WRONG = {
@@ -88,15 +89,16 @@ class Module(World):
     # --- kunit
 
     def kunit(self, bug, catches, tree, at):
-        module, wrong = self.built(bug, "test", tree, at)
+        kernel = bug.option("kernel", "test")
+        module, wrong = self.built(bug, kernel, tree, at)
         if wrong:
             return wrong
         cases = bug.option("cases") or catches[0].test
-        rc, said = self.shell.ask(f"{at}.log", "scripts/guest/kunit", "test", module, at, cases)
+        rc, said = self.shell.ask(f"{at}.log", "scripts/guest/kunit", kernel, module, at, cases)
         missing = ["every case passed"] if rc == 0 else []
         for catch in catches:
             line = f"a splat: .*{bug.option('shows')}" if catch.test == "splat" else re.escape(catch.test)
-            if not re.search(f"^not ok kunit test: {line}:?", said, re.MULTILINE):
+            if not re.search(f"^not ok kunit {kernel}: {line}:?", said, re.MULTILINE):
                 missing.append(f"{catch} did not fail")
         if missing:
             return self.verdict(False, bug.full, "; ".join(missing))
@@ -104,12 +106,12 @@ class Module(World):
 
     # --- torture
 
-    def torture_job(self, module, out, cpus, locks, runs, checks, hangs, until="", append="", words=""):
+    def torture_job(self, module, out, cpus, locks, runs, checks, hangs, until="", append="", words="", kernel="test"):
         """The job's exit, or 99 for a splat."""
         self.shell.discard(out)
         (self.top / out).mkdir(parents=True)
         rc = self.shell.run(
-            f"{out}.log", "scripts/guest/boot", "--kernel", "test", "--module", module, "--smp", str(cpus), "--limit", "400",
+            f"{out}.log", "scripts/guest/boot", "--kernel", kernel, "--module", module, "--smp", str(cpus), "--limit", "400",
             "--out", out, *(["--until", until] if until else []), *(["--append", append] if append else []),
             "tests/guest/mutant.sh", locks, str(runs), words.replace(" ", "+") or "-", *checks)
         # The console of a hung lock may well look bad: the verdict is the job's.
@@ -122,13 +124,19 @@ class Module(World):
         locks, _, check = catch.test.partition(" ")
         if check not in CHECKS:
             return self.verdict(False, bug.full, f"{catch}: the checks are {', '.join(CHECKS)}")
-        module, wrong = self.built(bug, "test", tree, at)
+        kernel = bug.option("kernel", "test")
+        module, wrong = self.built(bug, kernel, tree, at)
         if wrong:
             return wrong
         hangs = bug.option("hangs", False)
         said = f"{locks}: writer [0-9]* has acquired nothing for 3 s"
+        if hangs and kernel in REALTIME:
+            # A job that sleeps on a CPU that then hangs never wakes there: its timer is a thread's. The watchdog's is not.
+            self.torture_job(module, at, 6, locks, 9, [check], hangs, until=said, kernel=kernel)
+            spoke = re.search(said, read(self.top / at / "console.log"))
+            return self.verdict(bool(spoke), bug.full, f"caught by {catch} on the {kernel} kernel" if spoke else "the watchdog did not speak")
         # Two CPUs more than writers, so that the watchdog runs when all of them hang.
-        rc = self.torture_job(module, at, 6, locks, 9, [check], hangs, words=bug.option("words", ""))
+        rc = self.torture_job(module, at, 6, locks, 9, [check], hangs, words=bug.option("words", ""), kernel=kernel)
         console = read(self.top / at / "console.log")
         # Those that hang must be known to: then the module stays, and nothing starts.
         if rc == 0 and hangs:
@@ -149,7 +157,7 @@ class Module(World):
             if rc != 10:
                 return self.verdict(False, bug.full, "found, but the lock does not hang, so no CPU starves")
             self.torture_job(module, f"{at}-starved", 4, locks, 9, [check], hangs, until=said,
-                             append="earlycon=uart8250,io,0x3f8 keep_bootcon")
+                             append="earlycon=uart8250,io,0x3f8 keep_bootcon", kernel=kernel)
             if not re.search(said, read(self.top / f"{at}-starved" / "console.log")):
                 return self.verdict(False, bug.full, "the watchdog was silent when every CPU hung")
             return self.verdict(True, bug.full, f"caught by {catch} alone, also when every CPU hung")
