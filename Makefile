@@ -36,7 +36,7 @@ upstream: ## the locks as patches for the kernel's rust/kernel/sync, with a cove
 ## Change it
 check: ## formatting, lints, licences; warnings are errors
 	@scripts/check
-test: ## every check but test-deep's; ends with 'N passed, N failed' (30 min)
+test: ## every check but test-deep's; ends with 'N passed, N failed' (20 to 35 min)
 	@scripts/test
 mutants: ## plants the bugs of a part, which its checks must find: PART=locks, NAME=... for one
 	@scripts/mutants $(if $(NAME),$(if $(PART),$(PART)/$(NAME),$(NAME)),$(PART))

@@ -14,9 +14,13 @@ done
 # nor do kmemleak's.
 echo 10 >/sys/kernel/debug/fail_page_alloc/min-order || exit 1
 echo Y >/sys/kernel/debug/failslab/cache-filter || exit 1
-for cache in /sys/kernel/slab/*; do
-	case $cache in *kmemleak*) ;; *) echo 1 >$cache/failslab || exit 1 ;; esac
-done
+# faulty_slab 0|1 : whether those of the slab can fail.
+faulty_slab() {
+	for cache in /sys/kernel/slab/*; do
+		case $cache in *kmemleak*) ;; *) echo "$1" >$cache/failslab || return 1 ;; esac
+	done
+}
+faulty_slab 1 || exit 1
 
 # between FROM TO : only an allocation that is made by code from there to there fails.
 between() { for kind in $kinds; do echo "$1" >$kind/require-start && echo "$2" >$kind/require-end || return 1; done; }
@@ -143,6 +147,16 @@ others() {
 	[ $refused -ge 10 ] || { echo "only $refused of $n were given up"; return 1; }
 }
 
+# pages WORD... : the same for allocations that are too large for the slab, which has none that fail meanwhile. There is
+# another way to get as much memory, so no experiment is given up.
+pages() {
+	faulty_slab 0 && echo 2 >/sys/kernel/debug/fail_page_alloc/min-order && arm || return 1
+	experiments 0 "$@" || return 1
+	[ "$(failed)" -ge 3 ] || { echo "only $(failed) have failed"; return 1; }
+	[ $refused -eq 0 ] || { echo "$refused were given up"; return 1; }
+	faulty_slab 1 && echo 10 >/sys/kernel/debug/fail_page_alloc/min-order
+}
+
 # accesses : those of a process that reads a file, or that writes to control. It is refused, or gets all there is; of the
 # summary the rows may be left out, which it says then. A refused request changes nothing.
 # shellcheck disable=SC2016 # the inner shell's
@@ -197,6 +211,7 @@ perturbations='latency=1 nlocks=3 nested_locks=2 stutter=1 shuffle_interval=1 on
 plain() { experiments 4 torture_type=twa nwriters_stress=2 duration=1 runs=1; }
 perturbed() { experiments 8 torture_type=twa_irq nwriters_stress=2 duration=1 runs=1 $perturbations; }
 pairs() { experiments 1 experiment=uncontended torture_type=twa,mcs runs=1; }
+whole_pages() { pages torture_type=twa_irq nwriters_stress=64 duration=1 runs=1 latency=1 irq_interval=1000; }
 threads_made() { others torture_type=twa_irq nwriters_stress=1 duration=1 runs=1 $perturbations; }
 
 # without_leak COMMAND : it succeeds, and leaves nothing that nobody refers to.
@@ -214,6 +229,7 @@ verdict "faults: of a load" without_leak loads
 verdict "faults: of an experiment" without_leak plain
 verdict "faults: of a perturbed one" without_leak perturbed
 verdict "faults: of uncontended pairs" without_leak pairs
+verdict "faults: of whole pages" without_leak whole_pages
 verdict "faults: of who reads and writes its files" without_leak accesses
 verdict "faults: of its threads" without_leak threads_made
 verdict "faults: no splat" no_splat

@@ -14,15 +14,21 @@ known=$(dmesg | sed -n 's/.*handover: locktorture knows \([0-9]*\) locks as hand
 perturbations="stutter=5 shuffle_interval=1 onoff_interval=1 onoff_holdoff=1 long_hold=3 nested_locks=8 rt_boost=2 \
 rt_boost_factor=50 call_rcu_chains=2 acq_writer_lim=5000"
 
-# boosted : how many of the writers are real-time threads: the 41st word of their stat is 1, SCHED_FIFO. (It has a kernel
-# thread's name whole, from 15 letters on too.)
-boosted() {
-	cat /proc/[0-9]*/stat 2>/dev/null |
-		awk '$2 == "(lock_torture_writer)" && $41 == 1 { many++ } END { print many + 0 }'
+# look : what is done to the writers, a word each that is added to /tmp/seen. `boosted`: one is a real-time thread: the 41st
+# word of its stat is 1, SCHED_FIFO. `paused`: none of them wants a CPU. `shuffled`: one may not use all CPUs. (A kernel
+# thread's name is whole there, from 15 letters on too.)
+look() {
+	cat /proc/[0-9]*/stat 2>/dev/null | awk '$2 == "(lock_torture_writer)" { many++; wants += $3 == "R"; boosted += $41 == 1 }
+		END { if (boosted) print "boosted"; if (many && !wants) print "paused" }' >>/tmp/seen
+	cat /proc/[0-9]*/status 2>/dev/null | awk -v all="$(cat /sys/devices/system/cpu/possible)" '
+		/^Name:/ { writer = $2 == "lock_torture_writer" }
+		writer && /^Cpus_allowed_list:/ && $2 != all { few++ }
+		END { if (few) print "shuffled" }' >>/tmp/seen
 }
 
 tortured() {
-	seconds=$2 sum=0
+	seconds=$2
+	: >/tmp/seen
 	echo "@@ lock $1" >/dev/kmsg
 	# shellcheck disable=SC2086 # words
 	insmod /locktorture/locktorture.ko torture_type="$1" stat_interval=5 verbose=1 $perturbations || return 1
@@ -30,10 +36,10 @@ tortured() {
 	case $1 in handover_*) [ "$(cat /sys/module/handover/refcnt)" -gt 0 ] || { echo "the module may go"; return 1; } ;; esac
 	for _ in $(seq "$seconds"); do
 		sleep 1
-		[ $sum -gt 0 ] || sum=$(boosted)
+		look
 	done
 	rmmod locktorture || return 1
-	echo "@@ boosted: $sum" >/dev/kmsg
+	echo "@@ seen: $(sort -u /tmp/seen | paste -sd' ')." >/dev/kmsg
 	echo "@@ over $1" >/dev/kmsg
 }
 for lock; do verdict "${lock%:*} was tortured" tortured "${lock%:*}" "${lock#*:}"; done
