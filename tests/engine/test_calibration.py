@@ -16,10 +16,10 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 CALIBRATION = runpy.run_path(str(TOP / "scripts/report/calibration"))
 
 
-def row(count, harness, point, seconds, acquisitions):
+def row(count, harness, point, seconds, acquisitions, same="steps", times=1):
     writers, inside, outside = point
-    return {"round": str(count), "harness": harness, "writers": str(writers), "cs_steps": str(inside), "ncs_steps": str(outside),
-            "seconds": f"{seconds:.6f}", "acquisitions": str(acquisitions)}
+    return {"round": str(count), "harness": harness, "same": same, "writers": str(writers), "cs_steps": str(inside),
+            "ncs_steps": str(outside), "times": str(times), "seconds": f"{seconds:.6f}", "acquisitions": str(acquisitions)}
 
 
 def lines(rows):
@@ -37,11 +37,15 @@ class Calibration(unittest.TestCase):
         # The middle ratio is not the middle rates'.
         for count, ours, theirs in ((1, 100, 200), (2, 300, 100), (3, 200, 300)):
             rows += [row(count, "handover", (4, 1, 9), 1, ours), row(count, "locktorture", (4, 1, 9), 1, theirs)]
+        # The same point with as much time is another.
+        for count, times, ours in ((1, 18.25, 90), (2, 11, 100), (3, 16.5, 120)):
+            rows += [row(count, "handover", two, 1, ours, "time", times), row(count, "locktorture", two, 1, 100, "time", times)]
         self.assertEqual(lines(rows), [
-            "calibration   writers cs_steps ncs_steps rounds    ours/s  theirs/s  ratio   min   max",
-            "raw_spin_lock       1        0         0      3       200       100   2.00  1.50  4.00",
-            "raw_spin_lock       2       20       400      2       195       100   1.95  0.90  3.00",
-            "raw_spin_lock       4        1         9      3       200       200   0.67  0.50  3.00"])
+            "calibration   same  writers cs_steps ncs_steps times rounds    ours/s  theirs/s  ratio   min   max",
+            "raw_spin_lock steps       1        0         0  1.00      3       200       100   2.00  1.50  4.00",
+            "raw_spin_lock steps       2       20       400  1.00      2       195       100   1.95  0.90  3.00",
+            "raw_spin_lock steps       4        1         9  1.00      3       200       200   0.67  0.50  3.00",
+            "raw_spin_lock time        2       20       400 16.50      3       100       100   1.00  0.90  1.20"])
 
     def test_the_order_of_a_rounds_rows_is_nothing(self):
         draw = random.Random(2)

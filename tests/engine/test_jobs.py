@@ -160,20 +160,28 @@ class Bench(Jobs):
 class Calibrate(Jobs):
     LINES = [(10.25, 1000), (11.25, 3000), (12.5, 7000), (13.75, 9000), (14.0, 9500)]
 
-    def calibrated(self, rounds, lines=None, end="SUCCESS"):
-        """(exit, said, rows), where locktorture logs these lines."""
+    # Of their steps' time to ours, where a run takes 3.5 s.
+    TIMES = round((3.5 / 8000 - 3.5 / 80000) / (3.5 / 30000 - 3.5 / 70000), 2)
+
+    def calibrated(self, rounds, lines=None, end="SUCCESS", empty=70000):
+        """(exit, said, rows), where locktorture logs these lines, of an empty section ten times as many; and ours has so many of
+        those, and 30,000 of others."""
         logged = "".join(f"[   {at:.6f}] raw_spin_lock-torture: Writes:  Total: {count} Max/Min: 7/5 Fail: 0 \n" for at, count in lines or self.LINES)
         self.write("log", logged + f"[   15.0] raw_spin_lock-torture:--- End of test: {end}: nwriters_stress=1\n")
         functions = f"""
             top={self.top}
-            insmod() {{ echo "$*" >>$top/loaded; mkdir -p $top/debug; echo seconds,acquisitions >$top/debug/results; echo 3.5,7000 >>$top/debug/results; echo facts >$top/debug/status; }}
+            insmod() {{ echo "$*" >>$top/loaded; mkdir -p $top/debug; echo facts >$top/debug/status; }}
             rmmod() {{ echo "rmmod $1" >>$top/loaded; }}
             usleep() {{ echo "$1" >>$top/slept; }}
             """
         job = self.moved("calibrate.sh").replace(f". {self.top}/verdict", f""". {self.top}/verdict
             mark() {{ :; }}
-            since() {{ cat $top/log; }}
-            await() {{ cat $debug/control >>$top/loaded; }}
+            since() {{ case $(grep /locktorture.ko $top/loaded | tail -n 1) in *cs_steps=0*) sed -E 's/(Total: [0-9]*)/\\10/' $top/log ;; *) cat $top/log ;; esac; }}
+            await() {{
+                cat $debug/control >>$top/loaded
+                echo seconds,acquisitions >$debug/results
+                case $(cat $debug/control) in *cs_steps=0*) echo 3.5,{empty} ;; *) echo 3.5,30000 ;; esac >>$debug/results
+            }}
             """)
         for name in ("loaded", "slept"):
             self.write(name, "")
@@ -184,15 +192,46 @@ class Calibrate(Jobs):
     def test_rows(self):
         code, said, rows = self.calibrated(2)
         self.assertEqual(code, 0, said)
-        points = [("1", "0", "0"), ("1", "20", "400"), ("2", "20", "400")]
+        scaled = f"{self.TIMES:.2f}"
+        points = [("steps", "1", "0", "0", "1"), ("steps", "1", "20", "400", "1"), ("steps", "2", "20", "400", "1"),
+                  ("time", "1", "20", "400", scaled), ("time", "2", "20", "400", scaled)]
         # Who is first, turns.
         due = [(str(number), harness, *point) for number, order in ((1, ("handover", "locktorture")), (2, ("locktorture", "handover")))
                for point in points for harness in order]
-        self.assertEqual([tuple(row[name] for name in ("round", "harness", "writers", "cs_steps", "ncs_steps")) for row in rows], due)
+        names = ("round", "harness", "same", "writers", "cs_steps", "ncs_steps", "times")
+        self.assertEqual([tuple(row[name] for name in names) for row in rows], due)
         for row in rows:
             # From the first line to the last that came while its writers ran.
-            figures = {"handover": ("3.5", "7000"), "locktorture": ("3.500000", "8000")}[row["harness"]]
+            empty = row["cs_steps"] == "0"
+            figures = {"handover": ("3.5", "70000" if empty else "30000"), "locktorture": ("3.500000", "80000" if empty else "8000")}[row["harness"]]
             self.assertEqual((row["seconds"], row["acquisitions"]), figures)
+
+    def test_steps_that_take_no_time_are_no_measure(self):
+        for empty in (30000, 20000):
+            code, said, _ = self.calibrated(1, empty=empty)
+            self.assertNotEqual(code, 0)
+            self.assertIn("not ok both harnesses ran", said)
+
+    def test_the_factor_is_of_its_round_and_of_one_writer(self):
+        function = re.search(r"(?ms)^as_long\(\) \{.*?^\}\n", (GUEST / "calibrate.sh").read_text())[0]
+        draw = random.Random(5)
+        for _ in range(20):
+            due, rows = {}, ["round,harness,same,writers,cs_steps,ncs_steps,times,seconds,acquisitions"]
+            for number in range(1, 12):
+                nanoseconds = {}
+                for same, writers, steps in (("steps", 1, 0), ("steps", 1, 20), ("steps", 2, 20), ("time", 1, 20), ("time", 2, 20)):
+                    for harness in draw.sample(("handover", "locktorture"), 2):
+                        # A section without steps is the fastest.
+                        of_one = draw.randrange(20, 100) if steps == 0 else draw.randrange(200, 9000)
+                        nanoseconds[same, writers, harness, steps] = of_one
+                        rows.append(f"{number},{harness},{same},{writers},{steps},{20 * steps},1,{of_one / 1000},1000000")
+                ours, theirs = (nanoseconds["steps", 1, name, 20] - nanoseconds["steps", 1, name, 0] for name in ("handover", "locktorture"))
+                due[number] = theirs / ours
+            self.write("rows", "\n".join(rows) + "\n")
+            number = draw.randrange(1, 12)
+            code, said = self.sh(f"rows={self.top}/rows\n{function}as_long {number}")
+            self.assertEqual(code, 0, said)
+            self.assertLessEqual(abs(float(said) - due[number]), 0.00501)
 
     def test_both_have_the_same_work(self):
         self.calibrated(1)
@@ -200,14 +239,17 @@ class Calibrate(Jobs):
         words = [dict(word.split("=") for word in line if "=" in word) for line in loaded]
         ours = [each for each, line in zip(words, loaded) if line[0].startswith("torture_type")]
         theirs = [each for each, line in zip(words, loaded) if line[0].endswith("/locktorture.ko")]
-        self.assertEqual(len(ours), 3)
+        self.assertEqual(len(ours), 5)
         # Ours has no word for what theirs does not do, such as other checks.
         self.assertEqual({name for each in ours for name in each}, {"torture_type", "nwriters_stress", "cs_steps", "ncs_steps", "duration", "runs"})
         (module,) = [each for each, line in zip(words, loaded) if line[0].endswith("/handover.ko")]
         self.assertEqual(set(module), {"experiment", "stat_interval", "verbose"})
-        for one, other in zip(ours, theirs, strict=True):
-            for name in ("torture_type", "nwriters_stress", "cs_steps", "ncs_steps"):
+        for number, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            for name in ("torture_type", "nwriters_stress"):
                 self.assertEqual(one[name], other[name])
+            # To the nearest step.
+            for name in ("cs_steps", "ncs_steps"):
+                self.assertLessEqual(abs(int(one[name]) - int(other[name]) * (1 if number < 3 else self.TIMES)), 0.5)
             self.assertEqual(one["torture_type"], "raw_spin_lock")
             # Nothing perturbs.
             for name in ("stutter", "shuffle_interval", "onoff_interval", "long_hold", "nested_locks", "rt_boost", "call_rcu_chains", "acq_writer_lim"):

@@ -68,6 +68,48 @@ unchecked() {
 	[ "$(rows)" -eq 1 ] && [ "$(failing)" -eq 0 ]
 }
 
+# seconds_until COMMAND... : how long it took to succeed, in seconds; 60 is too long.
+seconds_until() {
+	read -r from _ </proc/uptime
+	until "$@"; do
+		read -r now _ </proc/uptime
+		[ $((${now%.*} - ${from%.*})) -lt 60 ] || break
+		usleep 100000
+	done
+	read -r now _ </proc/uptime
+	echo $((${now%.*} - ${from%.*}))
+}
+# CPU 3 is that of loops which outweigh writers by a thousand times, so that none begins there. Who stops the run is heard at
+# once. Nobody looks for stalls, so that the writers are waited for, for a second more than `stall_secs`. Then they hang: there
+# is a row that says so, the module stays, and takes no more requests. (So it is the last of these.)
+stuck() {
+	insmod /handover.ko experiment=none || return 1
+	mark
+	# (A verdict has a shell of its own. It stays away.)
+	read -r me _ </proc/self/stat
+	taskset -p 7 "$me" >/dev/null || return 1
+	hogs=''
+	for _ in 1 2 3 4 5 6 7 8; do
+		while :; do :; done >/dev/null 2>&1 &
+		hogs="$hogs $!"
+		taskset -p 8 $! >/dev/null && renice -20 $! || return 1
+	done
+	echo "torture_type=twa nwriters_stress=2 bind_writers=3 checks=owner,counter,order stall_secs=7 duration=60" >$debug/control
+	# They are waited for five seconds before the warm-up.
+	sleep 6
+	echo stop >$debug/control
+	took=$(seconds_until grep -q '^state: hung' $debug/status)
+	# shellcheck disable=SC2086 # words
+	kill $hogs
+	[ "$took" -ge 6 ] && [ "$took" -le 11 ] || { echo "after $took s"; head -n 2 $debug/status; since; return 1; }
+	[ "$(column hung) $(column failures) $(column acquisitions)" = "2 2 0" ] || { cat $debug/results; since; return 1; }
+	since | grep -q 'handover: twa: 2 writers hang and cannot be stopped' || { since; return 1; }
+	for words in torture_type=ticket stop; do
+		! (echo $words >$debug/control) 2>/dev/null || { echo "$words is taken"; return 1; }
+	done
+	! rmmod handover 2>/dev/null || { echo "the module goes"; return 1; }
+}
+
 for lock in $(locks lock); do
 	verdict "torture $lock" clean $lock
 done
@@ -77,4 +119,5 @@ verdict "busted is found by owner alone" found owner 3 9
 verdict "busted is found by counter alone" found counter 3 10
 verdict "busted loses counts of long sections" loses
 verdict "busted with no check is not judged" unchecked
+verdict "a stop while writers have no CPU" stuck
 finish

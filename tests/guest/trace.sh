@@ -88,16 +88,16 @@ later() {
 	return $rc
 }
 
-# swapped : an event that went and one that came in mid-run are both seen.
+# swapped GROUP/EVENT GROUP/EVENT : an event that went and one that came in mid-run are both seen.
 swapped() {
-	echo 1 >$tracing/events/oom/mark_victim/enable || return 1
+	echo 1 >"$tracing/events/$1/enable" || return 1
 	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=4 runs=1 || return 1
 	until grep -q '^now: .* [1-9][0-9]* acquisitions' $debug/status; do usleep 100000; done
-	echo 0 >$tracing/events/oom/mark_victim/enable
-	echo 1 >$tracing/events/sched/sched_migrate_task/enable
-	grep -q '^state: running' $debug/status && await done 60 && is tracers mark_victim,sched_migrate_task
+	echo 0 >"$tracing/events/$1/enable"
+	echo 1 >"$tracing/events/$2/enable"
+	grep -q '^state: running' $debug/status && await done 60 && is tracers "${1#*/},${2#*/}"
 	rc=$?
-	echo 0 >$tracing/events/sched/sched_migrate_task/enable
+	echo 0 >"$tracing/events/$2/enable"
 	rmmod handover || return 1
 	return $rc
 }
@@ -231,7 +231,8 @@ verdict "the facts: a kprobe" probed traced calls
 verdict "the facts: a kprobe that has gone" calls_before
 verdict "the facts: a kprobe in each function" each_call
 verdict "the facts: many events" many
-verdict "the facts: an event for another" swapped
+verdict "the facts: an event for another" swapped oom/mark_victim sched/sched_migrate_task
+verdict "the facts: an event whose name begins another's" swapped kmem/mm_page_free_batched kmem/mm_page_free
 verdict "the facts: an event that came to a kprobe" probed later calls calls,sched_migrate_task
 for lock in $(locks lock | grep -v spin_lock) twa_irq; do verdict "contention: of $lock" tells "$lock"; done
 verdict "contention: there is none" tells_nothing twa
