@@ -55,6 +55,7 @@ loaded() {
 	'' | '*') grep 'handover: no files' /tmp/since >>/tmp/bare || { echo "$1: no files"; return 1; } ;;
 	*) echo "$1: $(ls $debug)"; return 1 ;;
 	esac
+	[ "$(threads)" = ho_control/0 ] || { echo "$1: it has these threads: $(threads)"; return 1; }
 	sed -n 's/.*handover: \(no [^:]*\).*/\1/p' /tmp/since | grep -v '^no files' >>/tmp/reasons
 	rmmod handover || { echo "$1: it does not go"; return 1; }
 	nothing_is_left || { echo "after $1"; return 1; }
@@ -211,7 +212,7 @@ perturbations='latency=1 nlocks=3 nested_locks=2 stutter=1 shuffle_interval=1 on
 plain() { experiments 4 torture_type=twa nwriters_stress=2 duration=1 runs=1; }
 perturbed() { experiments 8 torture_type=twa_irq nwriters_stress=2 duration=1 runs=1 $perturbations; }
 pairs() { experiments 1 experiment=uncontended torture_type=twa,mcs runs=1; }
-whole_pages() { pages torture_type=twa_irq nwriters_stress=64 duration=1 runs=1 latency=1 irq_interval=1000; }
+whole_pages() { pages torture_type=twa nwriters_stress=32 duration=1 runs=1 latency=1 stall_secs=60; }
 threads_made() { others torture_type=twa_irq nwriters_stress=1 duration=1 runs=1 $perturbations; }
 
 # without_leak COMMAND : it succeeds, and leaves nothing that nobody refers to.
