@@ -19,6 +19,7 @@
 //! | `course.rs` | what contenders do, for every lock |
 //! | `due.rs` | a thread that becomes due in a section |
 //! | `irq.rs` | locks whose owners have interrupts off, beside timers that take them |
+//! | `nested.rs` | in which order nested locks are released |
 //! | `nodes.rs` | each CPU's nodes: none left, from an interrupt |
 //! | `refused.rs` | what the harness hears of a deadlock |
 //! | `run.rs` | what a run computes |
@@ -32,6 +33,7 @@ mod course;
 #[cfg(CONFIG_PREEMPTION)]
 mod due;
 mod irq;
+mod nested;
 mod nodes;
 #[cfg(CONFIG_BPF_SYSCALL)]
 mod refused;
