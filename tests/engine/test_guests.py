@@ -310,7 +310,7 @@ class Run(Guests):
         self.assertEqual([asked[asked.index(word) + 1] for word in ("--kernel", "--smp", "--out")], ["test", "4", self.out])
 
     def test_without_knobs_it_is_what_the_page_says(self):
-        for cpus, smp in (("4", "4"), ("2", "2"), ("1", "2"), ("7", "7")):
+        for cpus, smp in (("4", "4"), ("2", "2"), ("1", "2"), ("7", "7"), ("64", "64"), ("96", "64")):
             self.stub("bin/nproc", f"echo {cpus}")
             code, said = self.run_of(TELLS, SMP="")
             self.assertEqual(code, 0, said)

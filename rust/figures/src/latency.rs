@@ -225,7 +225,7 @@ pub fn latency(path: &Path, file: &str, remarks: &[String]) -> Result<Bars, Stri
     let words = [
         "hand-over: from before the release until the next owner has the lock, if that one waited; \
          wait: from before the lock is asked for",
-        "medians: of histograms by powers of two, as if each bucket's times were spread evenly; p99: an upper bound",
+        "medians: of histograms by powers of two, as if each bucket's times were spread evenly; p99: the median of boots' upper bounds",
         MARKS,
     ];
     let mut small_print = print(what, remarks);

@@ -153,6 +153,6 @@ unsigned int handover_onoff_end(void)
 
 	for_each_cpu(cpu, &taken)
 		for (int i = 0; i < 10 && !handover_online(cpu); i++)
-			msleep(100);
+			handover_sleep_ms(100);
 	return cpumask_weight(&taken);
 }

@@ -381,10 +381,16 @@ void handover_cond_resched(void)
 	cond_resched_tasks_rcu_qs();
 }
 
+/*
+ * Idle: a long wait is no hung task. An interrupt ends the sleep, under PREEMPT_RT and threadirqs
+ * too: a CPU whose lock hangs runs no thread, and who fell asleep there is to say so.
+ */
 void handover_sleep_ms(unsigned int ms)
 {
-	/* Idle: a long wait is no hung task, and kthread_stop() does not cut it short. */
-	schedule_timeout_idle(msecs_to_jiffies(ms));
+	ktime_t time = ms_to_ktime(ms);
+
+	__set_current_state(TASK_IDLE);
+	schedule_hrtimeout_range(&time, NSEC_PER_MSEC, HRTIMER_MODE_REL_HARD);
 }
 
 u64 handover_now_ns(void)

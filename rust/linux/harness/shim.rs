@@ -234,12 +234,14 @@ impl Thread {
 }
 
 /// A timer that calls a function from its interrupt, over and over. It does so from its start until it is stopped or dropped.
-pub(crate) struct Timer(core::ptr::NonNull<c_void>);
+pub(crate) struct Timer {
+    at: core::ptr::NonNull<c_void>,
+    /// Whether it has neither begun nor ended.
+    is_due: bool,
+}
 
 // SAFETY: Any thread that may sleep may stop it.
 unsafe impl Send for Timer {}
-// SAFETY: The kernel's timers lock themselves.
-unsafe impl Sync for Timer {}
 
 impl Timer {
     /// One that will call `function(arg)` every `ns` nanoseconds. ENOMEM if there is no room for it.
@@ -255,9 +257,8 @@ impl Timer {
     ) -> Result<Self> {
         // SAFETY: By this function's contract.
         let timer = unsafe { handover_timer_new(function, arg, ns) };
-        core::ptr::NonNull::new(timer)
-            .map(Self)
-            .ok_or(kernel::error::code::ENOMEM)
+        let at = core::ptr::NonNull::new(timer).ok_or(kernel::error::code::ENOMEM)?;
+        Ok(Self { at, is_due: true })
     }
 
     /// One that has begun, on this CPU.
@@ -271,29 +272,35 @@ impl Timer {
         ns: u64,
     ) -> Result<Self> {
         // SAFETY: By this function's contract.
-        let timer = unsafe { Self::new(function, arg, ns) }?;
-        // SAFETY: `new` made it.
-        unsafe { handover_timer_start(timer.0.as_ptr(), true) };
+        let mut timer = unsafe { Self::new(function, arg, ns) }?;
+        timer.begin(true);
         Ok(timer)
     }
 
-    /// Begins, on any CPU.
-    pub(crate) fn start(&self) {
-        // SAFETY: `new` made it.
-        unsafe { handover_timer_start(self.0.as_ptr(), false) };
+    /// Begins, on any CPU. It begins once, and not after its end.
+    pub(crate) fn start(&mut self) {
+        self.begin(false);
+    }
+
+    fn begin(&mut self, pinned: bool) {
+        if core::mem::take(&mut self.is_due) {
+            // SAFETY: `new` made it. It does not run, and `arg` is what `function` expects, by `new`'s contract.
+            unsafe { handover_timer_start(self.at.as_ptr(), pinned) };
+        }
     }
 
     /// Ends: the function does not run any more.
-    pub(crate) fn stop(&self) {
+    pub(crate) fn stop(&mut self) {
+        self.is_due = false;
         // SAFETY: `new` made it. Called on threads alone.
-        unsafe { handover_timer_stop(self.0.as_ptr()) };
+        unsafe { handover_timer_stop(self.at.as_ptr()) };
     }
 }
 
 impl Drop for Timer {
     fn drop(&mut self) {
         // SAFETY: `new` made it, and nothing refers to it any more. Dropped on threads alone.
-        unsafe { handover_timer_free(self.0.as_ptr()) };
+        unsafe { handover_timer_free(self.at.as_ptr()) };
     }
 }
 
@@ -314,7 +321,8 @@ pub(crate) unsafe fn await_stop() {
     unsafe { handover_kthread_await_stop() };
 }
 
-/// Sleeps for about `ms` milliseconds.
+/// Sleeps for about `ms` milliseconds, also where this CPU hangs meanwhile: another then goes on. Not so if its interrupts
+/// are off.
 pub(crate) fn sleep_ms(ms: u32) {
     // SAFETY: Called where sleeping is allowed: on kthreads and in module exit.
     unsafe { handover_sleep_ms(ms) };

@@ -49,8 +49,8 @@ pub(crate) struct Watch {
     /// Dropped before what it looks at.
     timer: Timer,
     dial: KBox<Dial>,
-    /// Whether it is to watch and has not begun.
-    is_due: bool,
+    /// Whether it is to watch.
+    is_on: bool,
 }
 
 impl Watch {
@@ -92,14 +92,14 @@ impl Watch {
             // SAFETY: `tick` expects a dial. It stays until the timer is dropped, its writers by this function's contract.
             timer: unsafe { Timer::new(tick, arg, u64::from(TICK_MS) * 1_000_000) }?,
             dial,
-            is_due: plan.checks.progress(),
+            is_on: plan.checks.progress(),
         })
     }
 
     /// Begins to watch, once, if the plan's progress check is on. Nothing holds the
     /// writers any more then: a writer that is held acquires nothing, and has not stalled.
     pub(crate) fn start(&mut self) {
-        if core::mem::take(&mut self.is_due) {
+        if self.is_on {
             self.timer.start();
         }
     }
@@ -116,7 +116,7 @@ impl Watch {
     }
 
     /// Ends the watch: the timer looks at no writer any more.
-    pub(crate) fn stop(&self) {
+    pub(crate) fn stop(&mut self) {
         self.timer.stop();
     }
 }

@@ -211,6 +211,14 @@ mod handover_run {
         Ok(())
     }
 
+    /// What acts on a stall may sleep on the CPU that hangs.
+    #[test]
+    fn a_sleep_ends_where_its_cpu_hangs() -> Result {
+        assert!(cpus() >= 2);
+        assert!(stalls::of_a_sleeper()?);
+        Ok(())
+    }
+
     #[test]
     fn jain_of_any_length() {
         for bits in [0, 10, 40, 43, 44, 50, 60] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Writers under the watchdog, of which one spins, one acquires and one sleeps. The one that spins is on the CPU of the
-//! watchdog's timer, which no thread has then, a softirq's neither.
+//! A CPU that hangs, which no thread has, a softirq's neither. The watchdog's timer is on such a CPU, and sees who spins
+//! there, who acquires elsewhere and who sleeps. A thread that fell asleep there goes on elsewhere.
 
 use super::{
     team::{begins, cpus, reached},
@@ -62,6 +62,69 @@ unsafe extern "C" fn does(arg: *mut c_void) -> c_int {
     0
 }
 
+/// Moves the calling thread to one of these CPUs.
+fn runs_on(first: u32, last: u32) -> Result<bool> {
+    shim::allow(None, Some(Cpus { first, last }), None)
+}
+
+/// The first CPU's state, as a [`hangs`] says it.
+mod state {
+    pub(super) const WELL: u32 = 0;
+    pub(super) const HANGS_SOON: u32 = 1;
+    pub(super) const HANGS: u32 = 2;
+    pub(super) const IS_OVER: u32 = 3;
+}
+
+/// A thread that begins to spin with preemption off a moment after its start. It does so until the word says that it is
+/// over, for some seconds at most.
+///
+/// # Safety
+///
+/// `arg` must point to a [`Word`], until the thread is stopped.
+unsafe extern "C" fn hangs(arg: *mut c_void) -> c_int {
+    // SAFETY: By this function's contract.
+    let word = unsafe { &*arg.cast::<Word>() };
+    // Release, pairs with the acquires in `of_a_sleeper`; so do the other two.
+    word.store_release(state::HANGS_SOON);
+    shim::sleep_ms(50);
+    // SAFETY: Paired with `preempt_enable` below.
+    unsafe { spin::shim::handover_preempt_disable() };
+    word.store_release(state::HANGS);
+    // Acquire, pairs with the release in `of_a_sleeper`.
+    reached(|| word.load_acquire() == state::IS_OVER);
+    word.store_release(state::IS_OVER);
+    // SAFETY: Paired with `preempt_disable` above.
+    unsafe { spin::shim::handover_preempt_enable() };
+    // SAFETY: This is a kthread.
+    unsafe { shim::await_stop() };
+    0
+}
+
+/// Whether a thread that sleeps on a CPU goes on while that CPU hangs.
+pub(super) fn of_a_sleeper() -> Result<bool> {
+    begins();
+    let word = Word::new(state::WELL);
+    let arg = from_ref(&word).cast_mut().cast();
+    // SAFETY: It stays until the thread is stopped below. `hangs` ends with `await_stop`.
+    let thread = unsafe { Thread::create(hangs, arg, c"ho_kunit", 1, Some(0)) }?;
+    runs_on(0, 0)?;
+    thread.start();
+    // Acquire, pairs with the releases in `hangs`, as below.
+    while word.load_acquire() == state::WELL {
+        shim::sleep_ms(1);
+    }
+    // Here it stays while it runs, and it sleeps here.
+    runs_on(0, cpus() - 1)?;
+    while word.load_acquire() == state::HANGS_SOON {
+        shim::sleep_ms(200);
+    }
+    let is_awake = word.load_acquire() == state::HANGS;
+    // Release, pairs with the acquire in `hangs`.
+    word.store_release(state::IS_OVER);
+    thread.stop();
+    Ok(is_awake)
+}
+
 /// How many of the three have stalled as soon as one has, or after some seconds. Then the same more than a second later.
 pub(super) fn of_three() -> Result<[u64; 2]> {
     begins();
@@ -98,13 +161,20 @@ pub(super) fn of_three() -> Result<[u64; 2]> {
     let seen = made.and_then(|()| {
         // SAFETY: Writers and threads stay until this is dropped.
         let mut watch = unsafe { Watch::new("ticket", &plan, &writers, &threads) }?;
-        let runs_on = |first, last| shim::allow(None, Some(Cpus { first, last }), None);
+        let [spins, others @ ..] = &threads[..] else {
+            return Err(EINVAL);
+        };
+        for thread in others {
+            thread.start();
+        }
+        // The watch begins with a writer that acquires.
+        while writers[1].total.read() == 0 {
+            shim::sleep_ms(1);
+        }
         runs_on(0, 0)?;
         watch.start();
         runs_on(0, cpus() - 1)?;
-        for thread in &threads {
-            thread.start();
-        }
+        spins.start();
         for _ in 0..600 {
             if watch.any_stalled() {
                 break;
