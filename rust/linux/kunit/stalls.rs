@@ -107,22 +107,23 @@ pub(super) fn of_a_sleeper() -> Result<bool> {
     let arg = from_ref(&word).cast_mut().cast();
     // SAFETY: It stays until the thread is stopped below. `hangs` ends with `await_stop`.
     let thread = unsafe { Thread::create(hangs, arg, c"ho_kunit", 1, Some(0)) }?;
-    runs_on(0, 0)?;
-    thread.start();
-    // Acquire, pairs with the releases in `hangs`, as below.
-    while word.load_acquire() == state::WELL {
-        shim::sleep_ms(1);
-    }
-    // Here it stays while it runs, and it sleeps here.
-    runs_on(0, cpus() - 1)?;
-    while word.load_acquire() == state::HANGS_SOON {
-        shim::sleep_ms(200);
-    }
-    let is_awake = word.load_acquire() == state::HANGS;
+    let seen = runs_on(0, 0).and_then(|_| {
+        thread.start();
+        // Acquire, pairs with the releases in `hangs`, as below.
+        while word.load_acquire() == state::WELL {
+            shim::sleep_ms(1);
+        }
+        // Here it stays while it runs, and it sleeps here.
+        runs_on(0, cpus() - 1)?;
+        while word.load_acquire() == state::HANGS_SOON {
+            shim::sleep_ms(200);
+        }
+        Ok(word.load_acquire() == state::HANGS)
+    });
     // Release, pairs with the acquire in `hangs`.
     word.store_release(state::IS_OVER);
     thread.stop();
-    Ok(is_awake)
+    seen
 }
 
 /// How many of the three have stalled as soon as one has, or after some seconds. Then the same more than a second later.
