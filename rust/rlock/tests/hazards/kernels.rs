@@ -11,7 +11,7 @@ use rlock::kernel::{File, Kernel, Linux};
 use rlock::{Cancel, Config, Error, Lock, Owner, Slot};
 
 use crate::alone::alone;
-use crate::{add_until, assert_is_seen_running, bind, with_a_running_owner};
+use crate::{add_until, assert_is_seen_running, await_adds, bind, with_a_running_owner};
 
 pub(crate) fn with(kernel: &'static dyn Kernel) -> Config {
     Config {
@@ -89,17 +89,17 @@ fn a_stat_that_always_says_cpu_0_is_noticed() {
 
 /// Two threads on two CPUs add for a while; the sum is exact.
 pub(crate) fn two_that_add() {
-    let lock = Lock::new(Slot::new(0));
+    let lock = &Lock::new(Slot::new(0));
     let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for number in 0..2 {
-            let (lock, stop, count) = (&lock, &stop, &count);
+            let (stop, count) = (&stop, &count);
             scope.spawn(move || {
                 bind(number);
                 add_until(lock, stop, count);
             });
         }
-        std::thread::sleep(Duration::from_millis(300));
+        await_adds(lock, 0, Duration::from_millis(300));
         stop.store(true, Ordering::Relaxed);
     });
     assert_eq!(lock.load(), count.load(Ordering::Relaxed));

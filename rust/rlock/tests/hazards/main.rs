@@ -19,6 +19,7 @@ mod slots;
 mod wrap;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rlock::{Lock, Owner, Slot};
 
@@ -36,6 +37,16 @@ fn add_until(lock: &Lock<Slot>, stop: &AtomicBool, count: &AtomicU64) {
             count.fetch_add(1, Ordering::Relaxed);
             late.store();
         }
+    }
+}
+
+/// Waits for `least`, then for more than `adds` in `lock`. A busy host may let no thread
+/// run for a while, and a minute is its limit.
+fn await_adds(lock: &Lock<Slot>, adds: u64, least: Duration) {
+    std::thread::sleep(least);
+    let until = Instant::now() + Duration::from_secs(60);
+    while lock.load() <= adds && Instant::now() < until {
+        std::thread::yield_now();
     }
 }
 
@@ -84,7 +95,7 @@ fn with_an_owner_that_came(lock: &Lock<Slot>, from: usize, body: impl FnOnce()) 
         told.recv().unwrap();
         let before = rustix::thread::sched_getaffinity(None).unwrap();
         bind(0);
-        std::thread::sleep(std::time::Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(2));
         body();
         rustix::thread::sched_setaffinity(None, &before).unwrap();
     });

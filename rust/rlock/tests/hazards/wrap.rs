@@ -3,13 +3,13 @@
 //! Hole 3: the end of the generations.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rlock::word::LAST_GENERATION;
 use rlock::{Config, Lock, Owner, Slot};
 
-use crate::add_until;
 use crate::alone::alone;
+use crate::{add_until, await_adds};
 
 fn near_the_end() {
     rlock::init(Config {
@@ -51,12 +51,7 @@ fn threads_that_come_to_the_end_lose_nothing() {
             for _ in 0..4 {
                 scope.spawn(|| add_until(&lock, &stop, &count));
             }
-            std::thread::sleep(Duration::from_millis(500));
-            // Also on a host that stood still meanwhile.
-            let until = Instant::now() + Duration::from_secs(60);
-            while lock.load() <= 64 * 16 && Instant::now() < until {
-                std::thread::yield_now();
-            }
+            await_adds(&lock, 64 * 16, Duration::from_millis(500));
             stop.store(true, Ordering::Relaxed);
         });
         assert_eq!(lock.load(), count.load(Ordering::Relaxed));
