@@ -199,7 +199,7 @@ class Doors(unittest.TestCase):
         for kernel, job in run["scripts/test-deep"]:
             door = "scripts/test-deep" if job in self.DEEP else "scripts/test"
             self.assertIn(({"stock": "test", "test": "stock"}[kernel], job), run[door])
-        self.assertEqual({job for _, job in run["scripts/test-deep"]} - self.DEEP, {"parameters", "lifecycle", "torture", "work", "perturb"})
+        self.assertEqual({job for _, job in run["scripts/test-deep"]} - self.DEEP, {"parameters", "lifecycle", "torture", "work", "perturb", "stalls"})
         self.assertLessEqual(self.DEEP, {job for _, job in run["scripts/test-deep"]})
         # What needs a sanitizer has the kernel with it.
         self.assertLessEqual({("kasan", "fault"), ("kcsan", "races")}, set(re.findall(r"\b(kasan|kcsan)/([a-z]+)\b", self.text("scripts/test-deep"))))

@@ -13,36 +13,10 @@ ran() {
 	shift
 	echo "torture_type=twa nwriters_stress=2 runs=1 $*" >$debug/control && await done "$limit"
 }
-# begun WORD... : the same, but it goes on, and is in its measured time.
-begun() {
-	echo "torture_type=twa nwriters_stress=2 runs=1 $*" >$debug/control || return 1
-	until grep -q '^now: ' $debug/status; do
-		grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
-		usleep 20000
-	done
-}
-# seen COMMAND... : what it prints while the run's measured time goes on, over and over, to /tmp/seen.
-seen() {
-	: >/tmp/seen
-	while grep -q '^now: ' $debug/status; do
-		"$@" >>/tmp/seen
-		usleep 40000
-	done
-	await '[df]' 20
-}
 total() { column total $debug/writers | awk '{ sum += $1 } END { print sum + 0 }'; }
 
 # 0 is SCHED_NORMAL, 1 SCHED_FIFO.
 policies() { for status in $(writers); do cut -d' ' -f41 "${status%us}" 2>/dev/null; done; }
-# acquired : with the time of the look.
-acquired() {
-	read -r now _ </proc/uptime
-	sed -n "s/^now: .*, \([0-9]*\) acquisitions$/$now \1/p" $debug/status
-}
-# still : the longest time, in hundredths of a second, in which all looks saw the same.
-still() {
-	awk 'NR == 1 || $2 != last { since = $1 } { last = $2; if ($1 - since > most) most = $1 - since } END { printf "%d\n", most * 100 }' /tmp/seen
-}
 unique() { sort -u /tmp/seen | paste -sd' '; }
 
 # Asked for nothing, nothing is done.
@@ -314,107 +288,6 @@ is_fifo() {
 	return 1
 }
 
-# busy : CPU 3 is busy with loops that outweigh writers by a thousand times, until `free`. This shell stays away: what it starts
-# would wait for the loops too, which it is to end.
-busy() {
-	hogs=''
-	# (A verdict has a shell of its own.)
-	read -r me _ </proc/self/stat
-	taskset -p 7 "$me" >/dev/null || return 1
-	for _ in 1 2 3 4 5 6; do
-		while :; do :; done >/dev/null 2>&1 &
-		hogs="$hogs $!"
-		taskset -p 8 $! >/dev/null && renice -20 $! || return 1
-	done
-}
-free() {
-	# shellcheck disable=SC2086 # words
-	kill $hogs
-	taskset -p f "$me" >/dev/null
-}
-
-# until_stalled LOOKS : CPU 3 is busy until the watchdog speaks (0), or after so many looks (1), at each of which /tmp/seen has
-# what was acquired. 2: it was not busy. Looks begin before that. $spoken is when the watchdog was heard.
-until_stalled() {
-	looks=0
-	acquired >/tmp/seen
-	busy || { free; return 2; }
-	until [ $looks -ge $1 ] || since | grep -q 'has acquired nothing'; do
-		looks=$((looks + 1))
-		acquired >>/tmp/seen
-		usleep 100000
-	done
-	read -r spoken _ </proc/uptime
-	free || return 2
-	[ $looks -lt $1 ]
-}
-# stood UNTIL : how long before UNTIL the last look was that saw less than the last one of all, in hundredths of a second.
-stood() {
-	awk -v until="$1" 'NR == 1 || $2 != last { since = NR == 1 ? $1 : before } { before = $1; last = $2 } END { printf "%d\n", (until - since) * 100 }' /tmp/seen
-}
-
-# Nobody acquires anything while a CPU is taken from all writers. That is a stall of each, eight of which are named. It
-# ends, so nothing hangs, and the module can go. (Writers have five seconds to leave: this shell may be slow to end the loops.)
-stalls() {
-	mark
-	begun duration=60 nwriters_stress=12 bind_writers=3 stall_secs=4 || return 1
-	until_stalled 200 || return 1
-	# The watchdog speaks when it has seen that for four seconds, and looks four times in one. A slow guest has few looks: what
-	# they saw is too little, what lies between the last other one and the watchdog's word is too much.
-	[ "$(stood "$spoken")" -ge 375 ] && [ "$(still)" -lt 700 ] || { paste -sd' ' /tmp/seen; since; return 1; }
-	await failed 20 || { since; return 1; }
-	[ "$(column progress_failures) $(column hung)" = "12 0" ] && [ "$(since | grep -c 'has acquired nothing for 4 s')" -eq 8 ] ||
-		{ cat $debug/results; since; return 1; }
-	# Each had acquired what the log says of it, of nearly all: it hears at once that the run is over.
-	since | sed -n 's/.*handover: twa: writer \([0-9]*\) has acquired nothing for 4 s (after \([0-9]*\) acquisitions).*/\1 \2/p' |
-		awk -F'[ ,]' 'FNR == NR { said[$1] = $2; next } $4 in said { n++; if (said[$4] > $6 || said[$4] < $6 * 0.9 - 10) print $4 " of " $6 ": " said[$4] }
-			END { if (n != 8) print n + 0 " writers" }' - $debug/writers >/tmp/wrong
-	[ ! -s /tmp/wrong ] || { cat /tmp/wrong $debug/writers; since; return 1; }
-	rmmod handover && insmod /handover.ko experiment=none stat_interval=0
-}
-
-# The same, three times as long as it takes, where nobody looks for stalls. Nothing was acquired for as long.
-unwatched() {
-	mark
-	begun duration=60 nwriters_stress=4 bind_writers=3 stall_secs=1 checks=owner,counter,order || return 1
-	until_stalled 40
-	[ $? -eq 1 ] && [ "$(still)" -gt 200 ] || { paste -sd' ' /tmp/seen; since; return 1; }
-	echo stop >$debug/control && await stopped 20 || return 1
-	[ "$(failing)" = 0 ] && ! since | grep 'has acquired nothing' || { cat $debug/results; return 1; }
-}
-
-# Writers that do not come together have not stalled. They are waited for up to five seconds: this shell may be slow to end the
-# loops, so that one of three runs is to show it.
-gathers() {
-	for _ in 1 2 3; do
-		mark
-		busy || { free; return 1; }
-		echo "torture_type=twa nwriters_stress=4 bind_writers=3 stall_secs=1 duration=1 runs=1" >$debug/control || { free; return 1; }
-		usleep 2500000
-		free || return 1
-		await '[df]' 30 || return 1
-		since | grep -q 'has acquired nothing' || { [ "$(failing)" = 0 ] && return; }
-	done
-	cat $debug/results
-	since
-	return 1
-}
-
-# After five seconds the watchdog judges them whether they have come or not.
-gathers_no_longer() {
-	mark
-	busy || { free; return 1; }
-	echo "torture_type=twa nwriters_stress=4 bind_writers=3 stall_secs=1 duration=1 runs=1" >$debug/control || { free; return 1; }
-	looks=0
-	until [ $looks -ge 100 ] || since | grep -q 'has acquired nothing for 1 s'; do
-		looks=$((looks + 1))
-		usleep 100000
-	done
-	free || return 1
-	await '[df]' 30 || return 1
-	[ $looks -lt 100 ] || { echo "the watchdog says nothing"; since; return 1; }
-}
-
 # A long hold is a wait that is too long, where the other writer has a CPU. (The host may take one for as long.)
 holds_long() {
 	for _ in 1 2 3 4; do
@@ -637,10 +510,6 @@ verdict "onoff_interval: one stays away" goes_and_fails stays_away
 verdict "onoff_holdoff: none goes before" holds_off
 verdict "rt_boost: now and then" boosts
 verdict "writer_fifo: all the time" is_fifo
-verdict "a stall that ends" stalls
-verdict "a stall is none while writers gather" gathers
-verdict "a stall of writers that do not gather" gathers_no_longer
-verdict "a stall that is not looked for" unwatched
 verdict "long_hold and acq_writer_lim" holds_long
 verdict "long_hold: as often as it is to be" of_sections
 verdict "acq_writer_lim: no wait for a CPU" for_a_cpu

@@ -48,6 +48,33 @@ await() {
 	rows_hold
 }
 
+# begun WORD... : an experiment goes on and is in its measured time, of one run of twa where the words name no lock.
+begun() {
+	echo "torture_type=twa nwriters_stress=2 runs=1 $*" >$debug/control || return 1
+	until grep -q '^now: ' $debug/status; do
+		grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
+		usleep 20000
+	done
+}
+# seen COMMAND... : what it prints while the run's measured time goes on, over and over, to /tmp/seen.
+seen() {
+	: >/tmp/seen
+	while grep -q '^now: ' $debug/status; do
+		"$@" >>/tmp/seen
+		usleep 40000
+	done
+	await '[df]' 20
+}
+# acquired : with the time of the look.
+acquired() {
+	read -r now _ </proc/uptime
+	sed -n "s/^now: .*, \([0-9]*\) acquisitions$/$now \1/p" $debug/status
+}
+# still : the longest time, in hundredths of a second, in which all looks saw the same.
+still() {
+	awk 'NR == 1 || $2 != last { since = $1 } { last = $2; if ($1 - since > most) most = $1 - since } END { printf "%d\n", most * 100 }' /tmp/seen
+}
+
 # rows_hold : each row of the results, and its writers' rows, can be of one run. A run ends two seconds late at most.
 rows_hold() {
 	# shellcheck disable=SC2016 # awk's
