@@ -34,9 +34,14 @@ tortured() {
 	insmod /locktorture/locktorture.ko torture_type="$1" stat_interval=5 verbose=1 $perturbations || return 1
 	# A lock under torture keeps the module.
 	case $1 in handover_*) [ "$(cat /sys/module/handover/refcnt)" -gt 0 ] || { echo "the module may go"; return 1; } ;; esac
-	for _ in $(seq "$seconds"); do
+	# By the clock, for a look takes a part of a second too; and so many looks as see all that is done.
+	read -r now _ </proc/uptime
+	end=$((${now%.*} + seconds + 1)) looks=0
+	while [ "${now%.*}" -lt "$end" ] || [ $looks -lt "$((seconds < 15 ? seconds : 15))" ]; do
 		sleep 1
 		look
+		looks=$((looks + 1))
+		read -r now _ </proc/uptime
 	done
 	rmmod locktorture || return 1
 	echo "@@ seen: $(sort -u /tmp/seen | paste -sd' ')." >/dev/kmsg
