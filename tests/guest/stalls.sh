@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 # Writers that acquire nothing for a while: the watchdog tells when that is a stall, and which of them it names. Where nobody
-# is to look for stalls, or writers have not come together, it is none.
+# is to look for stalls, it is none, nor in the five seconds for which writers are waited for.
 only=${1:-}
 # shellcheck source=tests/guest/verdict.sh
 . /verdict
