@@ -5,38 +5,19 @@ only=${1:-}
 # shellcheck source=tests/guest/verdict.sh
 . /verdict
 
-# busy : CPU 3 is busy with loops that outweigh writers by a thousand times, until `free`. This shell stays away: what it starts
-# would wait for the loops too, which it is to end.
-busy() {
-	hogs=''
-	# (A verdict has a shell of its own.)
-	read -r me _ </proc/self/stat
-	taskset -p 7 "$me" >/dev/null || return 1
-	for _ in 1 2 3 4 5 6; do
-		while :; do :; done >/dev/null 2>&1 &
-		hogs="$hogs $!"
-		taskset -p 8 $! >/dev/null && renice -20 $! || return 1
-	done
-}
-free() {
-	# shellcheck disable=SC2086 # words
-	kill $hogs
-	taskset -p f "$me" >/dev/null
-}
-
-# until_stalled LOOKS : CPU 3 is busy until the watchdog speaks (0), or after so many looks (1), at each of which /tmp/seen has
-# what was acquired. 2: it was not busy. Looks begin before that. $spoken is when the watchdog was heard.
+# until_stalled LOOKS : CPU 3 is the loops' until the watchdog speaks (0), or for so many looks (1), at each of which /tmp/seen has
+# what was acquired. 2: it was not theirs. Looks begin before that. $spoken is when the watchdog was heard.
 until_stalled() {
 	looks=0
 	acquired >/tmp/seen
-	busy || { free; return 2; }
+	hog_cpu_3 || return 2
 	until [ $looks -ge $1 ] || since | grep -q 'has acquired nothing'; do
 		looks=$((looks + 1))
 		acquired >>/tmp/seen
 		usleep 100000
 	done
 	read -r spoken _ </proc/uptime
-	free || return 2
+	leave_cpu_3 || return 2
 	[ $looks -lt $1 ]
 }
 # stood UNTIL : how long before UNTIL the last look was that saw less than the last one of all, in hundredths of a second.
@@ -79,10 +60,10 @@ unwatched() {
 gathers() {
 	for _ in 1 2 3; do
 		mark
-		busy || { free; return 1; }
-		echo "torture_type=twa nwriters_stress=4 bind_writers=3 stall_secs=1 duration=1 runs=1" >$debug/control || { free; return 1; }
+		hog_cpu_3 || return 1
+		echo "torture_type=twa nwriters_stress=4 bind_writers=3 stall_secs=1 duration=1 runs=1" >$debug/control || { leave_cpu_3; return 1; }
 		usleep 2500000
-		free || return 1
+		leave_cpu_3 || return 1
 		await '[df]' 30 || return 1
 		since | grep -q 'has acquired nothing' || { [ "$(column failures)" = 0 ] && return; }
 	done
@@ -94,14 +75,14 @@ gathers() {
 # After five seconds the watchdog judges them whether they have come or not.
 gathers_no_longer() {
 	mark
-	busy || { free; return 1; }
-	echo "torture_type=twa nwriters_stress=4 bind_writers=3 stall_secs=1 duration=1 runs=1" >$debug/control || { free; return 1; }
+	hog_cpu_3 || return 1
+	echo "torture_type=twa nwriters_stress=4 bind_writers=3 stall_secs=1 duration=1 runs=1" >$debug/control || { leave_cpu_3; return 1; }
 	looks=0
 	until [ $looks -ge 100 ] || since | grep -q 'has acquired nothing for 1 s'; do
 		looks=$((looks + 1))
 		usleep 100000
 	done
-	free || return 1
+	leave_cpu_3 || return 1
 	await '[df]' 30 || return 1
 	[ $looks -lt 100 ] || { echo "the watchdog says nothing"; since; return 1; }
 }

@@ -79,28 +79,19 @@ seconds_until() {
 	read -r now _ </proc/uptime
 	echo $((${now%.*} - ${from%.*}))
 }
-# CPU 3 is that of loops which outweigh writers by a thousand times, so that none begins there. Who stops the run is heard at
-# once. Nobody looks for stalls, so that the writers are waited for, for a second more than `stall_secs`. Then they hang: there
-# is a row that says so, the module stays, and takes no more requests. (So it is the last of these.)
+# Writers of a CPU that is the loops' do not begin. Who stops the run is heard at once. Nobody looks for stalls, so that the
+# writers are waited for, for a second more than `stall_secs`. Then they hang: there is a row that says so, the module stays, and
+# takes no more requests. (So it is the last of these.)
 stuck() {
 	insmod /handover.ko experiment=none || return 1
 	mark
-	# (A verdict has a shell of its own. It stays away.)
-	read -r me _ </proc/self/stat
-	taskset -p 7 "$me" >/dev/null || return 1
-	hogs=''
-	for _ in 1 2 3 4 5 6 7 8; do
-		while :; do :; done >/dev/null 2>&1 &
-		hogs="$hogs $!"
-		taskset -p 8 $! >/dev/null && renice -20 $! || return 1
-	done
+	hog_cpu_3 || return 1
 	echo "torture_type=twa nwriters_stress=2 bind_writers=3 checks=owner,counter,order stall_secs=7 duration=60" >$debug/control
 	# They are waited for five seconds before the warm-up.
 	sleep 6
 	echo stop >$debug/control
 	took=$(seconds_until grep -q '^state: hung' $debug/status)
-	# shellcheck disable=SC2086 # words
-	kill $hogs
+	leave_cpu_3
 	[ "$took" -ge 6 ] && [ "$took" -le 11 ] || { echo "after $took s"; head -n 2 $debug/status; since; return 1; }
 	rows_hold && [ "$(column hung) $(column failures) $(column acquisitions)" = "2 2 0" ] || { cat $debug/results; since; return 1; }
 	since | grep -q 'handover: twa: 2 writers hang and cannot be stopped' || { since; return 1; }
