@@ -330,10 +330,7 @@ fails_threads() {
 	echo "torture_type=twa nwriters_stress=1,999 runs=1 duration=1" >$debug/control || return 1
 	until settled; do :; done
 	echo "$most" >/proc/sys/kernel/threads-max
-	# Not every kernel can name its errors.
-	why='Error(11)'
-	! grep -q ' errname$' /proc/kallsyms || why=EAGAIN
-	failed "given up: $why" "1 of 2 runs" || return 1
+	failed "given up: $(errname EAGAIN 11)" "1 of 2 runs" || return 1
 	! cat /proc/[0-9]*/comm 2>/dev/null | grep ho_writer || return 1
 }
 

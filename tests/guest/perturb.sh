@@ -122,7 +122,7 @@ refused() {
 	await failed 20
 	rc=$?
 	echo 1 >/sys/devices/system/cpu/cpu3/online
-	[ "$rc $(sed -n 's/^state: //p' $debug/status) $(column run)" = "0 failed: given up: EINVAL 1" ] &&
+	[ "$rc $(sed -n 's/^state: //p' $debug/status) $(column run)" = "0 failed: given up: $(errname EINVAL 22) 1" ] &&
 		since | grep -q "handover: $1: 2 of 2 writers are refused their CPUs or timers: $2\$" || { cat $debug/status; since; return 1; }
 }
 
@@ -229,7 +229,7 @@ stays_away() {
 	wait
 	left=$(cat $online)
 	echo -1 >$cpu/cpu3/hotplug/fail
-	[ "$rc $left $(did away) $(sed -n 's/^state: //p' $debug/status)" = "0 0-2 1 failed: given up: EBUSY" ] &&
+	[ "$rc $left $(did away) $(sed -n 's/^state: //p' $debug/status)" = "0 0-2 1 failed: given up: $(errname EBUSY 16)" ] &&
 		since | grep -q 'handover: 1 CPUs stay off line' || { echo "left $left"; cat $debug/status $debug/results; since; return 1; }
 	[ "$(failing)" = 0 ] || { cat $debug/results; return 1; }
 	# It is not forgotten: whoever takes CPUs next brings it back.

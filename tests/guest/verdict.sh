@@ -48,6 +48,9 @@ await() {
 	rows_hold
 }
 
+# errname NAME NUMBER : how the module says this error. Not every kernel can name its errors.
+errname() { if grep -q ' errname$' /proc/kallsyms; then echo "$1"; else echo "Error($2)"; fi; }
+
 # begun WORD... : an experiment goes on and is in its measured time, of one run of twa where the words name no lock.
 begun() {
 	echo "torture_type=twa nwriters_stress=2 runs=1 $*" >$debug/control || return 1
