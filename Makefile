@@ -42,7 +42,7 @@ mutants: ## plants the bugs of a part, which its checks must find: PART=locks, N
 	@scripts/mutants $(if $(NAME),$(if $(PART),$(PART)/$(NAME),$(NAME)),$(PART))
 mutate: ## changes a part's code in every way cargo-mutants knows, which its tests must find: PART=... (hours)
 	@scripts/mutate "$(PART)"
-test-deep: ## what test has no time for: PART=models, kernel, flavours, sanitizers, package, upstream, perf, locktorture, alock, host, user or nptl, each an hour at most; without PART all
+test-deep: ## what test has no time for: PART=models, kernel, planted-1 to planted-4, flavours, sanitizers, package, upstream, perf, locktorture, alock, host, user or nptl, each an hour at most; without PART all
 	@scripts/test-deep $(PART)
 study: ## counts what TWA does with its waiting array, by threshold and slots; no times (60 s)
 	@scripts/study

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 """mutants : the planted bugs of tests/mutants/*.toml, by the one engine (scripts/lib/mutant).
-  mutants [--door DOOR] [--worlds WORLD,...] [PART|BUG|PART/BUG]...
+  mutants [--door DOOR] [--worlds WORLD,...] [--share K/N] [PART|BUG|PART/BUG]...
                                                         plants them, runs what must find them, a verdict a line
-  mutants list [--door DOOR] [--worlds WORLD,...] [PART|BUG]...
+  mutants list [--door DOOR] [--worlds WORLD,...] [--share K/N] [PART|BUG]...
                                                         PART/BUG, a tab, and each test that must find it
   mutants diff PART/BUG                                 the bug as a patch
   mutants plant PART/BUG DIR                            writes it into a copy of the tree
@@ -11,7 +11,7 @@
   mutants verdicts before|after LOG...                  fills a column of docs/results/data/verdicts.csv from logs
 A world is one of the words in a catalogue's `caught`, or cargo for those that cargo runs, or module for the kernel's.
 A door is test or test-deep: only what `make test`, or only what `make test-deep`, plants. At test, bugs that cargo's tests
-caught on the same files are not planted again for 30 days.
+caught on the same files are not planted again for 30 days. A share is every Nth of the bugs, from the Kth on.
 One test of cargo's may take MUTANT_LIMIT_S seconds (180), as may compiling it.
 """
 
@@ -86,10 +86,13 @@ def main(arguments, top):
     words = rest if verb == "list" else arguments
     worlds, words = taken(words, "--worlds")
     door, words = taken(words, "--door")
+    share, words = taken(words, "--share")
     names = worlds_of(worlds) if worlds else catalogue.WORLDS
     if door and door not in catalogue.DOORS:
         raise catalogue.Refused(f"--door {door}: allowed: {', '.join(catalogue.DOORS)}")
     bugs = catalogue.restrict(catalogue.find(catalogues, words), names, (door,) if door else catalogue.DOORS)
+    if share is not None:
+        bugs = catalogue.shared(bugs, share)
     if not bugs:
         raise catalogue.Refused(f"none of {' '.join(words)} is for {', '.join(names)}{' in ' + door if door else ''}")
     if verb == "list":

@@ -236,11 +236,15 @@ class Doors(Tree):
             self.assertEqual(found, [] if is_there else [f"p/b: sanitized kasan/{name}: no such verdict in the job"], name)
 
     def test_every_world_has_its_part(self):
-        """What scripts/test plants and the parts of scripts/test-deep are all worlds, each once."""
+        """What scripts/test plants and the parts of scripts/test-deep are all worlds, each once. Shares are a whole together."""
         groups = {world.title: world.names for world in ALL}
         scripts = pathlib.Path(__file__).resolve().parents[2] / "scripts"
-        for door, pattern in (("test", r"--door test --worlds ([^\s\"]+)"), ("test-deep", r"^\s+deep (\S+)$")):
-            named = [word for line in re.findall(pattern, (scripts / door).read_text(), re.MULTILINE) for word in line.split(",")]
+        for door, pattern in (("test", r"--door test --worlds ([^\s\"]+)"), ("test-deep", r"\bdeep ([a-z][a-z,]*(?: \d/\d)?)(?:;|$)")):
+            found = [line.split() for line in re.findall(pattern, (scripts / door).read_text(), re.MULTILINE)]
+            shares = {line: sorted(share for names, *share in found if names == line) for line, *_ in found}
+            for line, each in shares.items():
+                self.assertEqual(each, [[f"{k + 1}/{len(each)}"] for k in range(len(each))] if each[0] else [[]], line)
+            named = [word for line in shares for word in line.split(",")]
             worlds = [world for word in named for world in groups.get(word, (word,))]
             wanted = catalogue.WORLDS
             self.assertEqual(sorted(worlds), sorted(world for world in wanted if door != "test" or world not in ("device", "locktorture", "sanitized", "tla", "tsan")))

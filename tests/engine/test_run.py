@@ -503,6 +503,14 @@ class Door(Tree):
         self.assertEqual(self.main("list"), (0, ["p/b\thost a", "p/c\tpython t.T.a", "p/d\thost a"]))
         self.assertEqual(self.main("list", "--door", "test-deep"), (0, ["p/d\thost a"]))
         self.assertEqual(self.main("list", "--door", "test", "--worlds", "cargo"), (0, ["p/b\thost a"]))
+        shares = [self.main("list", "--share", f"{k}/2")[1] for k in (1, 2)]
+        self.assertEqual(shares, [["p/b\thost a", "p/d\thost a"], ["p/c\tpython t.T.a"]])
+        self.assertEqual(self.main("list", "--worlds", "python", "--share", "1/2"), (0, ["p/c\tpython t.T.a"]))
+        for share in ("0/2", "3/2", "1", "1/0", "a/b", "1/2/3", "-1/2", ""):
+            with self.assertRaisesRegex(catalogue.Refused, f"^--share {share}: allowed: K/N, from 1/N to N/N$"):
+                self.main("list", "--share", share)
+        with self.assertRaisesRegex(catalogue.Refused, "^none of "):
+            self.main("list", "--share", "4/4")
         for words, why in ((["--door", "back"], "--door back: allowed: "), (["--worlds", "other"], "no world is called other"), (["x"], "x")):
             with self.assertRaisesRegex(catalogue.Refused, why):
                 self.main(*words)

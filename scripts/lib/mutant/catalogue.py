@@ -318,6 +318,14 @@ def restrict(bugs, names, doors):
     return [bug for bug in bugs if bug.caught]
 
 
+def shared(bugs, share):
+    """Of these bugs the Kth and each Nth after it, as share K/N. Shares 1/N to N/N have each bug once, and slow neighbours apart."""
+    found = re.fullmatch(r"([1-9][0-9]*)/([1-9][0-9]*)", share)
+    if not found or int(found[1]) > int(found[2]):
+        raise Refused(f"--share {share}: allowed: K/N, from 1/N to N/N")
+    return bugs[int(found[1]) - 1::int(found[2])]
+
+
 def with_base(catalogues, bug):
     """The bugs that are planted for this one, in order."""
     chain = [bug]
