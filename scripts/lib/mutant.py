@@ -107,7 +107,7 @@ def run(top, catalogues, bugs, takes_over):
     engine = Engine(top, catalogues, takes_over=takes_over)
 
     def ended(number, _frame):
-        engine.shell.stop()
+        # The run ends its commands on its way out; here the interrupted thread may hold their lock.
         sys.exit(128 + number)
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -384,6 +384,28 @@ class Guest(Tree):
         for new in ("tortured found: FAILURE\nexit 1", "tortured it ended\nexit 0"):
             self.missed(self.locktorture(new), "it passes")
 
+    def test_locktorture_by_chance(self):
+        # The control is the first run.
+        for at, tries, says in ((4, 3, None), (4, 2, "it passes 2 times"), (3, 1, "it passes;")):
+            self.stub("tests/suites/locktorture", f"""
+                echo >>tortured
+                [ "$(wc -l <tortured)" -ne {at} ] || {{ echo "found: FAILURE"; exit; }}
+                echo "locktorture: twa: passes" >&2
+                exit 1""")
+            (self.top / "tortured").unlink(missing_ok=True)
+            text = bug(caught='["locktorture twa"]', more=f"tries = {tries}")
+            self.missed(text, says) if says else self.caught(text)
+        # A run that says nothing of the lock is not tried again.
+        self.stub("tests/suites/locktorture", """
+            echo >>tortured
+            case $(wc -l <tortured) in
+            1) echo "locktorture: twa: passes" >&2; exit 1 ;;
+            2) exit 1 ;;
+            *) echo "found: FAILURE" ;;
+            esac""")
+        (self.top / "tortured").unlink()
+        self.missed(bug(caught='["locktorture twa"]', more="tries = 3"), "exit 1")
+
     def test_a_locktorture_that_cannot_run_is_no_control(self):
         for without in ("exit 1", "tortured locktorture: twa: passes\nexit 0", "tortured locktorture: twa was not tortured\nexit 1"):
             self.missed(self.locktorture("tortured found: FAILURE\nexit 0", without), "no word of passing", "not ok mutant locktorture control")
@@ -557,6 +579,28 @@ class Run(Tree):
             lines = engine.hunt(world(engine), 0, catalogues["p"].bugs["b"])
             self.assertFalse(lines[0][0])
             self.assertIn(why, lines[0][1])
+
+    def test_a_run_that_is_stopped_begins_no_other(self):
+        catalogues = self.catalogues(PLACES + bug("one") + bug("two") + bug("three"))
+        from mutant.engine import Engine, World
+        for at_once in (True, False):
+            begun = []
+
+            class Stopped(World):
+                title, names, beside = "stopped", ("host",), at_once
+
+                def lanes(self):
+                    return 1
+
+                def hunt(self, lane, bug, catches):
+                    begun.append(bug.name)
+                    self.shell.stop()
+                    return [self.verdict(True, bug.full, "caught")]
+
+            engine = Engine(self.top, catalogues, io.StringIO(), io.StringIO())
+            with self.assertRaisesRegex(Stop, "^the run was stopped$"):
+                engine.run([Stopped(engine)], catalogue.find(catalogues, ["p"]))
+            self.assertEqual(begun, ["one"])
 
     def test_only_those_that_are_named(self):
         _, lines = self.hunt(bug("one") + bug("two"), ["two"])

@@ -39,7 +39,7 @@ QUICK = ("litmus",)
 # Key: its type, and the worlds that know it.
 OPTIONS = {
     "hangs": (bool, CARGO + ("device", "torture")),  # it may keep the test from ending, which counts as caught
-    "tries": (int, CARGO),                           # only chance finds it: up to so many runs
+    "tries": (int, CARGO + ("locktorture",)),        # only chance finds it: up to so many runs
     "fast": (bool, CARGO),                           # only optimised code shows it
     "x86": (bool, WORLDS),                           # false: no x86 machine shows it
     "unseen": (str, WORLDS),                         # of the locks' code (LOCKS): why the kernel's locktorture does not find it

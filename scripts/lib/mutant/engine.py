@@ -113,6 +113,9 @@ class Engine:
         lock = threading.Lock()
 
         def one(bug):
+            # Another thread may have been told to stop, which cannot cancel what this one has queued.
+            if self.shell.stopped:
+                raise Stop("the run was stopped")
             with lock:
                 lane = free.pop()
             try:
