@@ -75,6 +75,50 @@ mod handover_nodes {
         Ok(())
     }
 
+    /// How many nodes come back in [`given_back_by_another`].
+    const BACK: u32 = 1_000;
+
+    /// A CPU takes nodes all the time, and another one gives some of them back. None is lost.
+    #[test]
+    fn given_back_by_another() -> Result {
+        assert!(cpus() >= 2);
+        // A node for the other CPU, or 0.
+        let posted = Atomic::new(0u32);
+        let back = Atomic::new(0u32);
+        let over = Atomic::new(false);
+        let muster = Muster::new(2);
+        together(2, |id| {
+            let _present = muster.fall_in();
+            if id == 0 {
+                reached(|| {
+                    if let Some(node) = LINUX.take() {
+                        if posted.cmpxchg(0, node, Relaxed).is_err() {
+                            LINUX.put(node);
+                        }
+                    }
+                    back.load(Relaxed) >= BACK
+                });
+                over.store(true, Relaxed);
+            } else {
+                reached(|| {
+                    let node = posted.xchg(0, Relaxed);
+                    if node != 0 {
+                        LINUX.put(node);
+                        back.add(1u32, Relaxed);
+                    }
+                    over.load(Relaxed)
+                });
+            }
+        })?;
+        let left = posted.load(Relaxed);
+        if left != 0 {
+            LINUX.put(left);
+        }
+        assert!(back.load(Relaxed) >= BACK);
+        assert!(all_free());
+        Ok(())
+    }
+
     /// Sections of each thread in [`without_a_node`].
     const LAPS: u32 = 2_000;
 

@@ -506,7 +506,7 @@ mod handover_work {
         Ok(())
     }
 
-    /// A section in an interrupt has the steps of any.
+    /// A section in an interrupt has the steps of any. In a pause there is none.
     #[test]
     fn interrupts_have_the_same_work() -> Result {
         for cs_steps in [0, 1, 20, 400] {
@@ -526,14 +526,22 @@ mod handover_work {
             // SAFETY: The cell is empty and has room.
             unsafe { state.write(record) };
             let irq = Writer::new(&raw const *arena, 2, null(), null());
-            // The last two find that the run is over.
-            for _ in 0..22 {
+            let tick = || {
                 // SAFETY: Paired with `interrupts_enable` below.
                 unsafe { spin::shim::handover_interrupts_disable() };
                 // SAFETY: It is a record of interrupts, whose arena has such a lock. Interrupts are off.
                 unsafe { interrupts::tick::<Recorder>((&raw const irq).cast_mut().cast()) };
                 // SAFETY: Paired with `interrupts_disable` above.
                 unsafe { spin::shim::handover_interrupts_enable() };
+                irq.total.read()
+            };
+            assert_eq!(tick(), 1);
+            arena.perturb.pause.store_relaxed(1);
+            assert_eq!(tick(), 1);
+            arena.perturb.pause.store_relaxed(0);
+            // The last two find that the run is over.
+            for _ in 0..21 {
+                tick();
             }
             // SAFETY: It was written above.
             let record = unsafe { state.read() };
