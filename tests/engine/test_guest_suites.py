@@ -82,7 +82,7 @@ class Locktorture(Suites):
         console = [*self.lines("handover_ticket", done, took), *self.lines("lock_busted", ["--- End of test: FAILURE"]), "quiet"]
         (self.top / "console").write_text("\r\n".join(console) + "\r\n")
         self.stub("scripts/guest/boot", f"""
-            printf 'ok handover_ticket was tortured\\n@@ perturbations stutter=5 all\\n@@ verdicts 1\\n' >{self.out}/stream
+            printf 'ok handover_ticket was tortured\\nok all modules can go\\r\\n@@ perturbations stutter=5 all\\n@@ verdicts 2\\n' >{self.out}/stream
             cp console {self.out}/console.log""")
         code, said = self.ran("tests/suites/locktorture", "15", "ticket")
         return code, said.splitlines(), (self.top / self.out / "locktorture.csv").read_text().splitlines()
@@ -127,6 +127,14 @@ class Locktorture(Suites):
             (label,) = [line for line in said if line.startswith("# locktorture: ")]
             self.assertEqual(("more virtual CPUs than CPUs" in label, f"4 virtual CPUs on {cpus} CPUs" in label), (is_said, True), label)
             self.assertTrue(label.endswith(": handover_ticket,15,stutter=5 all,3389626,passes"), label)
+
+    def test_a_guest_that_dies_of_what_is_left(self):
+        self.assertIn("ok locktorture: all modules can go", self.tortured(self.DONE)[1])
+        path = self.top / "scripts/guest/boot"
+        path.write_text(path.read_text().replace("ok all modules can go\\r\\n", "") + f"echo '[ 99.0] BUG: address: 0' >>{self.out}/console.log\n")
+        code, said = self.ran("tests/suites/locktorture", "15", "ticket")
+        self.assertEqual(code, 1)
+        self.assertIn("not ok locktorture: all modules can go: the guest came to its end before: [ 99.0] BUG: address: 0", said)
 
     def test_a_splat_between_the_runs(self):
         code, _, _ = self.tortured(self.DONE)
