@@ -113,7 +113,7 @@ class Engine:
         lock = threading.Lock()
 
         def one(bug):
-            # Another thread may have been told to stop, which cannot cancel what this one has queued.
+            # The signal comes to the main thread, and the worlds beside it hear of the stop here.
             if self.shell.stopped:
                 raise Stop("the run was stopped")
             with lock:
