@@ -54,7 +54,7 @@ times_hold() {
 				if ($9 != within(99)) wrong("p99 is " within(99))
 				if ($10 < ns(last ? two[last - 1] : 0) || $10 > ns(two[last] - 1)) wrong("the longest is of another bucket")
 				# The mean is within what the buckets say.
-				for (bits in count) { least += count[bits] * (bits > 0 ? two[bits - 1] : 0); most += count[bits] * (two[bits] - 1) }
+				for (bits in count) { least += count[bits] * (bits + 0 > 0 ? two[bits - 1] : 0); most += count[bits] * (two[bits] - 1) }
 				if ($7 + 1 < ns(least / total) || $7 > ns(most / total) + 1) wrong("the mean is none of these")
 				least = most = 0
 			}
@@ -138,7 +138,7 @@ of_longs() {
 		$5 == "wait" {
 			words = split($13, word, "+")
 			for (i = 1; i <= words; i++) { split(word[i], pair, "="); count[pair[1]] = pair[2]; if (pair[1] > 16 && pair[2] > most) { most = pair[2]; at = pair[1] } }
-			for (bits in count) if (bits > at - 4) long += count[bits]
+			for (bits in count) if (bits + 0 > at - 4) long += count[bits]
 		}
 		$5 == "handover" { print int(100 * $6 / (long + 1)) }' $debug/latency
 }
