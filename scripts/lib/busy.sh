@@ -3,7 +3,7 @@
 # Sourced by the scripts that take figures: whether this machine is theirs.
 
 # cpu_times : the time of all CPUs since boot in which something ran, and all of it.
-cpu_times() { awk '/^cpu / { print $2 + $3 + $4 + $7 + $8, $2 + $3 + $4 + $5 + $6 + $7 + $8 }' /proc/stat; }
+cpu_times() { awk '/^cpu / { printf "%.0f %.0f\n", $2 + $3 + $4 + $7 + $8, $2 + $3 + $4 + $5 + $6 + $7 + $8 }' /proc/stat; }
 
 # busy : what runs on this machine in the next second, in hundredths of its CPUs' time.
 busy() {

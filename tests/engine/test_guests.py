@@ -278,6 +278,10 @@ class Run(Guests):
             spent[at] += 300
             self.busy(none, [one + more for one, more in zip(none, spent)])
             self.assertEqual(self.ran("bash", "-c", ". scripts/lib/busy.sh; busy"), (0, f"{due}\n"), at)
+        # Months of many CPUs.
+        old = [5_000_000_000 + one for one in none]
+        self.busy(old, [one + more for one, more in zip(old, [300, 0, 0, 700, 0, 0, 0, 0, 0, 0])])
+        self.assertEqual(self.ran("bash", "-c", ". scripts/lib/busy.sh; busy"), (0, "30\n"))
         self.assertEqual(self.ran("bash", "-c", ". scripts/lib/busy.sh; remark_busy 14"), (0, ""))
         for busy, is_said in ((149, False), (150, True), (1000, True)):
             self.busy(none, [one + more for one, more in zip(none, [busy, 0, 0, 1000 - busy, 0, 0, 0, 0, 0, 0])])

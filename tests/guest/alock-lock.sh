@@ -218,8 +218,8 @@ verdict "writes between two nodes come in order" in_order
 verdict "packets of another class, level and hop limit get there" whole 2 --lock alock $few $short --traffic-class 106 --service-level 3 --hop-limit 9
 verdict "mpirun starts it" launched
 verdict "the example of the documents counts all that two nodes add" counted
-verdict "a device that is not there is refused" refuses 'rxe0' -d rxe9 --locality 100
-verdict "an address that is not there is refused" refuses '77' -d rxe0 -x 77 --locality 100
+verdict "a device that is not there is refused" refuses 'there are: rxe0' -d rxe9 --locality 100
+verdict "an address that is not there is refused" refuses 'has no GID 77: ' -d rxe0 -x 77 --locality 100
 verdict "a port of the device that is not there is refused" refuses '--ib-port 2: ' -d rxe0 -i 2 --locality 100
 verdict "a service level that there is not is refused" refuses "'16' for '--service-level" -d rxe0 --service-level 16 --locality 100
 verdict "a partition key that the port has not is refused" refuses '--pkey-index 7: ' -d rxe0 --pkey-index 7 --locality 100

@@ -84,6 +84,15 @@ loads() {
 	echo "$all and $again loads: $(wc -l </tmp/reasons) refused, $(wc -l </tmp/bare) without files" >&3
 }
 
+# control_alone : of the module's threads. (One that was stopped may be there for a moment.)
+control_alone() {
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		[ "$(threads)" != ho_control/0 ] || return 0
+		usleep 100000
+	done
+	return 1
+}
+
 # experiments LEAST WORD... : up to the one in which none of the control thread's allocations fails any more. It says
 # that it was given up, LEAST times or more; or it does without what failed, and has all its runs.
 experiments() {
@@ -104,7 +113,7 @@ experiments() {
 		"failed: given up: $(errname ENOMEM 12)") refused=$((refused + 1)) ;;
 		*) echo "$n: $(head -n 1 $debug/status)"; since; return 1 ;;
 		esac
-		[ "$(threads)" = ho_control/0 ] || { echo "$n: $(threads) is left"; return 1; }
+		control_alone || { echo "$n: $(threads) is left"; return 1; }
 	done
 	rmmod handover && nothing_is_left || return 1
 	echo "$n experiments, of which $refused were given up" >&3
@@ -138,7 +147,7 @@ others() {
 		"failed: given up: $(errname EINVAL 22)") since | grep -q 'are refused their CPUs or timers' || { echo "$n: EINVAL"; since; return 1; } ;;
 		*) echo "$n: $(head -n 1 $debug/status)"; since; return 1 ;;
 		esac
-		[ "$(threads)" = ho_control/0 ] || { echo "$n: $(threads) is left"; return 1; }
+		control_alone || { echo "$n: $(threads) is left"; return 1; }
 	done
 	of_module || return 1
 	echo 0 >/proc/2/make-it-fail && echo N >$slab/task-filter && echo 0 >$slab/probability || return 1

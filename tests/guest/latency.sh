@@ -184,7 +184,7 @@ long() {
 	for _ in 1 2 3 4 5; do
 		timed 20 duration=2 cs_steps=0 ncs_steps=0 long_hold=20 || return 1
 		column perturbed | grep -q 'long_holds=' || continue
-		so "w_longest > 15000000 && w_longest < ns && h_p50 < 15000000" && return
+		so "w_longest > 15000000 && w_longest < ns && h_count > 0 && h_p50 < 15000000" && return
 	done
 	cat $debug/latency $debug/results
 	return 1

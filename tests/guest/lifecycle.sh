@@ -54,7 +54,7 @@ removals() {
 # control, then removed at once: the request is dropped or stopped.
 asked() {
 	insmod /handover.ko experiment=none || return 1
-	grep -q '^state: idle' $debug/status || { cat $debug/status; return 1; }
+	grep -q '^state: idle' $debug/status && ! grep -q '^workload: ' $debug/status || { cat $debug/status; return 1; }
 	i=0
 	while [ $i -lt 5 ]; do
 		echo "torture_type=ticket nwriters_stress=2 duration=30" >$debug/control || return 1
@@ -182,7 +182,7 @@ beside_removals() {
 named() {
 	insmod /handover.ko torture_type=twa nwriters_stress=12 duration=0 || return 1
 	due=$(echo ho_control/0; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo ho_writer/$i; done)
-	until grep -q '^now: .* [1-9][0-9]* acquisitions' $debug/status; do usleep 100000; done
+	acquires || return 1
 	[ "$(threads | sort)" = "$(echo "$due" | sort)" ] || { threads; return 1; }
 	for file in /proc/[0-9]*/stat; do
 		# Nice is the 19th field, the 17th after the name.

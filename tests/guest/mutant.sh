@@ -68,7 +68,8 @@ for check; do
 			many=$(dmesg | sed -n 's/.*handover: [^ ]*: \([1-9][0-9]*\) writers hang and cannot be stopped.*/\1/p' | tail -n 1)
 			[ "$(column hung | tail -n 1) $(column counter_failures | tail -n 1)" = "${many:-?} 0" ] || exit 9
 			for words in torture_type=ticket stop; do
-				(echo $words >$debug/control) 2>/dev/null && exit 5
+				said=$( (echo $words >$debug/control) 2>&1) && exit 5
+				case $said in *"resource busy"*) ;; *) echo "$said" && exit 5 ;; esac
 			done
 			echo "mutant: the lock hangs, and the module stays" >/dev/kmsg
 			exit 10

@@ -104,7 +104,7 @@ starved() {
 	control=$(grep -l '^ho_control' /proc/[0-9]*/comm | cut -d/ -f3)
 	# One usable CPU is not probed for.
 	if taskset -p 8 "$me" >/dev/null && taskset -p 1 "$control" >/dev/null &&
-		echo "experiment=uncontended runs=1" >$debug/control && await done 60 &&
+		echo "experiment=uncontended runs=1" >$debug/control && await done 60 && is spinlock_slow_path unknown && is isolated_cpus 3 &&
 		taskset -p 5 "$control" >/dev/null && taskset -p 1 2 >/dev/null; then
 		for _ in 1 2 3; do
 			while :; do :; done >/dev/null 2>&1 &

@@ -10,7 +10,7 @@ mount -t tracefs trace /sys/kernel/tracing 2>/dev/null
 # recorded LOCK : a second of all waits, while writers contend; for the verdicts that follow, or the one that is asked for.
 recorded() {
 	insmod /handover.ko torture_type="$1" nwriters_stress=4 duration=0 verbose=0 || return 1
-	until grep -q '^now: .* [1-9][0-9]* acquisitions' $debug/status; do usleep 100000; done
+	acquires || return 1
 	perf lock record -q -a -o /tmp/data -- sleep 1 || return 1
 	echo stop >$debug/control
 	await stopped 10

@@ -21,8 +21,9 @@ until_stalled() {
 	[ $looks -lt $1 ]
 }
 # stood UNTIL : how long before UNTIL the last look was that saw less than the last one of all, in hundredths of a second.
+# Nothing of fewer than two looks.
 stood() {
-	awk -v until="$1" 'NR == 1 || $2 != last { since = NR == 1 ? $1 : before } { before = $1; last = $2 } END { printf "%d\n", (until - since) * 100 }' /tmp/seen
+	awk -v until="$1" 'NR == 1 || $2 != last { since = NR == 1 ? $1 : before } { before = $1; last = $2 } END { if (NR > 1) printf "%d\n", (until - since) * 100 }' /tmp/seen
 }
 
 # Nobody acquires anything while a CPU is taken from all writers. That is a stall of each, eight of which are named. It

@@ -96,7 +96,8 @@ stuck() {
 	rows_hold && [ "$(column hung) $(column failures) $(column acquisitions)" = "2 2 0" ] || { cat $debug/results; since; return 1; }
 	since | grep -q 'handover: twa: 2 writers hang and cannot be stopped' || { since; return 1; }
 	for words in torture_type=ticket stop; do
-		! (echo $words >$debug/control) 2>/dev/null || { echo "$words is taken"; return 1; }
+		said=$( (echo $words >$debug/control) 2>&1) && { echo "$words is taken"; return 1; }
+		case $said in *"resource busy"*) ;; *) echo "$words: $said"; return 1 ;; esac
 	done
 	! rmmod handover 2>/dev/null || { echo "the module goes"; return 1; }
 }

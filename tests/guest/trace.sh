@@ -42,7 +42,7 @@ function_tracer() {
 beside() {
 	mkdir $tracing/instances/beside || return 1
 	insmod /handover.ko torture_type=twa nwriters_stress=4 duration=0 verbose=0 "$@" || return 1
-	until grep -q '^now: .* [1-9][0-9]* acquisitions' $debug/status; do usleep 100000; done
+	acquires || return 1
 	in_time 30 function_tracer || return 1
 	grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
 	echo stop >$debug/control
@@ -54,7 +54,7 @@ beside() {
 # traced PATTERN : an experiment's facts name who traces, wherever they are.
 traced() {
 	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=1 runs=1 || return 1
-	await done 60
+	await done 60 || { rmmod handover; return 1; }
 	for file in status summary; do
 		said=$(fact tracers $debug/$file)
 		# shellcheck disable=SC2254 # a pattern
@@ -76,7 +76,7 @@ both() {
 # later BEFORE AFTER : who traces from the middle of a run on is seen, too, beside who did before.
 later() {
 	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=4 runs=1 || return 1
-	until grep -q '^now: .* [1-9][0-9]* acquisitions' $debug/status; do usleep 100000; done
+	acquires || return 1
 	is tracers "$1" || return 1
 	echo 1 >$tracing/events/sched/sched_migrate_task/enable
 	await done 60 || return 1
@@ -92,7 +92,7 @@ later() {
 swapped() {
 	echo 1 >"$tracing/events/$1/enable" || return 1
 	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=4 runs=1 || return 1
-	until grep -q '^now: .* [1-9][0-9]* acquisitions' $debug/status; do usleep 100000; done
+	acquires || return 1
 	echo 0 >"$tracing/events/$1/enable"
 	echo 1 >"$tracing/events/$2/enable"
 	grep -q '^state: running' $debug/status && await done 60 && is tracers "${1#*/},${2#*/}"
@@ -150,7 +150,7 @@ calls_before() {
 	echo 'p:handover_probe _raw_spin_unlock' >$tracing/kprobe_events || return 1
 	echo 1 >$tracing/events/kprobes/handover_probe/enable || return 1
 	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=4 runs=1 || return 1
-	until grep -q '^now: .* [1-9][0-9]* acquisitions' $debug/status; do usleep 100000; done
+	acquires || return 1
 	echo 0 >$tracing/events/kprobes/handover_probe/enable
 	echo >$tracing/kprobe_events
 	grep -q '^state: running' $debug/status && await done 60 && is tracers calls
@@ -163,11 +163,13 @@ many() {
 	for group in sched irq timer; do echo 1 >$tracing/events/$group/enable || return 1; done
 	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=1 runs=1 || return 1
 	await done 60
+	rc=$?
 	said=$(fact tracers)
 	on=0
 	for group in sched irq timer; do on=$((on + $(ls -d $tracing/events/$group/*/ | wc -l))); done
 	echo 0 >$tracing/events/enable
 	rmmod handover || return 1
+	[ $rc -eq 0 ] || return 1
 	# Whole names, each once, and how many more there are.
 	named=$(echo "$said" | tr , '\n' | sed '$d')
 	for name in $named; do

@@ -59,6 +59,13 @@ begun() {
 		usleep 20000
 	done
 }
+# acquires : waits until writers have acquired something in the run's measured time.
+acquires() {
+	until grep -q '^now: .* [1-9][0-9]* acquisitions' $debug/status; do
+		grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
+		usleep 100000
+	done
+}
 # seen COMMAND... : what it prints while the run's measured time goes on, over and over, to /tmp/seen.
 seen() {
 	: >/tmp/seen
@@ -73,9 +80,9 @@ acquired() {
 	read -r now _ </proc/uptime
 	sed -n "s/^now: .*, \([0-9]*\) acquisitions$/$now \1/p" $debug/status
 }
-# still : the longest time, in hundredths of a second, in which all looks saw the same.
+# still : the longest time, in hundredths of a second, in which all looks saw the same. Nothing of fewer than two looks.
 still() {
-	awk 'NR == 1 || $2 != last { since = $1 } { last = $2; if ($1 - since > most) most = $1 - since } END { printf "%d\n", most * 100 }' /tmp/seen
+	awk 'NR == 1 || $2 != last { since = $1 } { last = $2; if ($1 - since > most) most = $1 - since } END { if (NR > 1) printf "%d\n", most * 100 }' /tmp/seen
 }
 
 # hog_cpu_3 : CPU 3 is that of loops which outweigh writers by a thousand times, until leave_cpu_3. This shell stays away: what it
@@ -229,11 +236,11 @@ facts() {
 	for _ in 1 2 3 4 5; do
 		from=$(tick)
 		sleep 2
-		seen=$(echo "$from $(tick)" | awk -v hz="$(fact HZ)" '{ is = ($3 - $1) * 1e9 / ($4 - $2); off = is / hz - 1
-			if (off * off > 0.0009) print "HZ=" hz ", where it is " is }')
-		[ -n "$seen" ] || return 0
+		seen="$from $(tick)"
+		echo "$seen" | awk -v hz="$(fact HZ)" '{ off = ($3 - $1) * 1e9 / ($4 - $2) / hz - 1; n++ } END { exit !(n == 1 && off * off <= 0.0009) }' &&
+			return
 	done
-	echo "$seen"
+	echo "HZ=$(fact HZ), where ticks and nanoseconds are $seen"
 	return 1
 }
 
