@@ -21,6 +21,7 @@
 //! | `prng.rs` | the writers' generator, and a run's first ticket |
 //! | `watch.rs` | which writers have stalled, and how long one is waited for |
 //! | `verdict.rs` | how an experiment ended |
+//! | `facts.rs` | what is made of a spinlock's word, and of who traces |
 //!
 //! Arithmetic saturates or wraps as it says, and nothing panics.
 //!
@@ -35,6 +36,7 @@
 //! assert_eq!(hundredths(3_000_000, 2_000_000), Some(150));
 //! ```
 
+pub mod facts;
 pub mod key;
 pub mod latency;
 pub mod lock;

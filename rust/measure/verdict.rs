@@ -22,6 +22,24 @@ pub struct Verdict<L> {
     pub hung: bool,
 }
 
+impl<L> Verdict<L> {
+    /// Whether no more runs can come, for so many CPUs are gone. A lock that hangs outweighs it: the harness must stay shut
+    /// then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use handover_measure::verdict::Verdict;
+    ///
+    /// let verdict = Verdict::<&str>::default();
+    /// assert!(verdict.gives_up(1) && !verdict.gives_up(0));
+    /// assert!(!Verdict { hung: true, ..verdict }.gives_up(1));
+    /// ```
+    pub fn gives_up(&self, away: u64) -> bool {
+        away != 0 && !self.hung
+    }
+}
+
 impl<L> Default for Verdict<L> {
     fn default() -> Self {
         Self {

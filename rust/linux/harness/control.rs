@@ -235,8 +235,7 @@ impl Harness {
                     inner
                         .latencies
                         .extend_from_slice(&record.latencies, GFP_KERNEL)?;
-                    // A lock that hangs outweighs it: the harness must stay shut then.
-                    if away != 0 && !verdict.hung {
+                    if verdict.gives_up(away) {
                         pr_err!("{away} CPUs stay off line: the kernel does not bring them back\n");
                         return Err(EBUSY);
                     }

@@ -136,6 +136,14 @@ static const char *governor_of(struct cpufreq_policy *policy)
 		return "performance";
 	return policy->policy == CPUFREQ_POLICY_POWERSAVE ? "powersave" : "unknown";
 }
+
+static void add_governor(char *name, size_t len, const char *its)
+{
+	if (!*name)
+		strscpy(name, its, len);
+	else if (strncmp(name, its, len - 1))
+		strscpy(name, "mixed", len);
+}
 #endif
 
 /*
@@ -144,27 +152,23 @@ static const char *governor_of(struct cpufreq_policy *policy)
  */
 void handover_governor(char *name, size_t len)
 {
-	strscpy(name, "none", len);
 #ifdef CONFIG_CPU_FREQ
 	unsigned int cpu;
-	bool first = true;
 
+	*name = 0;
 	for_each_online_cpu(cpu) {
 		struct cpufreq_policy *policy __free(put_cpufreq_policy) = cpufreq_cpu_get(cpu);
-		const char *its = "none";
 
-		if (policy) {
-			down_read(&policy->rwsem);
-			its = governor_of(policy);
+		if (!policy) {
+			add_governor(name, len, "none");
+			continue;
 		}
-		if (first)
-			strscpy(name, its, len);
-		else if (strncmp(name, its, len - 1))
-			strscpy(name, "mixed", len);
-		first = false;
-		if (policy)
-			up_read(&policy->rwsem);
+		/* The name is its governor's, which may go. */
+		guard(cpufreq_policy_read)(policy);
+		add_governor(name, len, governor_of(policy));
 	}
+#else
+	strscpy(name, "none", len);
 #endif
 }
 

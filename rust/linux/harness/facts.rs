@@ -13,7 +13,11 @@ use super::{
 };
 use crate::{
     locks::Word as _,
-    measure::{latency::Clock, plan::Kind},
+    measure::{
+        facts::{self as words, Answers, SlowPath},
+        latency::Clock,
+        plan::Kind,
+    },
     spin::{self, Word},
 };
 use kernel::{
@@ -25,20 +29,6 @@ use kernel::{
 };
 
 displayed!(Clock);
-
-/// The slow path of the kernel's spinlock.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SlowPath {
-    /// qspinlock's own: a pending bit, then an MCS queue.
-    Native,
-    /// qspinlock's paravirtual one: a queue without the pending bit.
-    Paravirt,
-    /// Test-and-set: what a hypervisor's guest gets without PV spinlocks. Not
-    /// qspinlock.
-    TestAndSet,
-    /// No thread could be made to wait (one CPU), or the word is another.
-    Unknown,
-}
 
 /// The facts of an experiment.
 #[derive(Clone, Copy)]
@@ -124,7 +114,7 @@ impl Tracers {
             // SAFETY: The buffer has the length that is given, and a string in it.
             unsafe { shim::handover_trace_events(to, len) }
         };
-        if self.named() == self.events {
+        if self.words().named() == self.events {
             self.events += count(&mut self.names);
         } else {
             self.events = self.events.max(count(&mut Name([0; 96])));
@@ -135,42 +125,18 @@ impl Tracers {
         }
     }
 
-    /// How many events are named.
-    fn named(&self) -> u32 {
-        let names = self.names.as_str().split(',');
-        names.filter(|name| !name.is_empty()).count() as u32
-    }
-
-    fn none(&self) -> bool {
-        self.calls == 0 && self.events == 0
+    fn words(&self) -> words::Tracers<'_> {
+        words::Tracers {
+            calls: self.calls,
+            events: self.events,
+            names: self.names.as_str(),
+        }
     }
 }
 
 impl Display for Tracers {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if self.none() {
-            return f.write_str("none");
-        }
-        let names = self.names.as_str();
-        let calls = match self.calls {
-            0 => "",
-            1 => "calls",
-            _ => "calls-unknown",
-        };
-        put!(
-            f,
-            "{calls}{}{names}",
-            if calls.is_empty() || names.is_empty() {
-                ""
-            } else {
-                ","
-            }
-        )?;
-        let named = self.named();
-        if named < self.events {
-            put!(f, ",and-{}-more", self.events - named)?;
-        }
-        Ok(())
+        core::fmt::Display::fmt(&self.words(), f)
     }
 }
 
@@ -299,18 +265,6 @@ impl Display for Facts {
     }
 }
 
-impl SlowPath {
-    /// Its name in the facts line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Native => "qspinlock-native",
-            Self::Paravirt => "qspinlock-paravirt",
-            Self::TestAndSet => "test-and-set",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
 /// Gathers the facts of an experiment that is about to start.
 pub(crate) fn gather(plan: &Plan, stopping: &impl Fn() -> bool) -> Facts {
     Facts {
@@ -337,24 +291,20 @@ pub(crate) fn gather(plan: &Plan, stopping: &impl Fn() -> bool) -> Facts {
     }
 }
 
-/// Asks ten times at most. On a busy host a waiter may come too late to be seen,
-/// which looks like test-and-set. Test-and-set is therefore believed only twice
-/// in a row. The answer is unknown where no second CPU is left for the waiter.
+/// Asks ten times at most. The answer is unknown where no second CPU is left for the waiter.
 fn identify(stopping: &impl Fn() -> bool) -> SlowPath {
     // This is a kthread that is bound to no CPU, and so is the waiter.
     if !cfg!(CONFIG_QUEUED_SPINLOCKS) || shim::usable_cpus() < 2 {
         return SlowPath::Unknown;
     }
-    let mut before = SlowPath::Unknown;
+    let mut answers = Answers::new();
     for _ in 0..10 {
         if stopping() {
             break;
         }
         let now = probe(stopping).unwrap_or(SlowPath::Unknown);
-        match now {
-            SlowPath::Native | SlowPath::Paravirt => return now,
-            SlowPath::TestAndSet if before == SlowPath::TestAndSet => return now,
-            _ => before = now,
+        if let Some(believed) = answers.believed(now) {
+            return believed;
         }
     }
     SlowPath::Unknown
@@ -439,13 +389,7 @@ fn probe(stopping: &impl Fn() -> bool) -> Option<SlowPath> {
         // Cut short: what was seen says nothing.
         return None;
     }
-    match word {
-        _ if alone != 1 || !arrived => None,
-        1 => Some(SlowPath::TestAndSet),
-        0x101 => Some(SlowPath::Native),
-        _ if word >> 16 != 0 => Some(SlowPath::Paravirt),
-        _ => None,
-    }
+    Some(SlowPath::of_words(alone, word, arrived))
 }
 
 /// The waiter's kthread.

@@ -143,6 +143,19 @@ pub(super) fn beside_timers<R: SpinRaw>(lock: &SpinIrq<u32, R>, threads: u32) ->
 /// About a second of the time stamp counter.
 const SECOND: u64 = 3_000_000_000;
 
+/// Pauses with interrupts off, for so many ticks of the time stamp counter at most. A clock that is counted by this CPU's
+/// ticks stands still meanwhile. A pause takes nanoseconds or, under emulation, microseconds. So many pauses at most: not
+/// every machine has the counter.
+fn pause_until(ticks: u64, over: &dyn Fn() -> bool) {
+    let from = shim::stamp();
+    for _ in 0..ticks / 600 {
+        if over() || shim::stamp().wrapping_sub(from) >= ticks {
+            break;
+        }
+        cpu_relax();
+    }
+}
+
 /// A timer's handler that takes its time: how often it began, and how often it ended. It goes on until the timer is about to be
 /// dropped, and for a while.
 struct Slow {
@@ -158,20 +171,49 @@ unsafe extern "C" fn slow(arg: *mut c_void) {
     // SAFETY: By this function's contract.
     let slow = unsafe { &*arg.cast::<Slow>() };
     slow.begun.add(1u32, Relaxed);
-    // By the time stamp counter: where the clock is counted by this CPU's ticks, it stands still meanwhile. A pause takes
-    // nanoseconds or, under emulation, microseconds. So many pauses at most: not every machine has the counter.
-    let pause_until = |ticks: u64, over: &dyn Fn() -> bool| {
-        let from = shim::stamp();
-        for _ in 0..ticks / 600 {
-            if over() || shim::stamp().wrapping_sub(from) >= ticks {
-                break;
-            }
-            cpu_relax();
-        }
-    };
     pause_until(10 * SECOND, &|| slow.about_to_drop.load(Relaxed) != 0);
     pause_until(SECOND, &|| false);
     slow.ended.add(1u32, Relaxed);
+}
+
+/// Counts its timer's ticks.
+///
+/// # Safety
+///
+/// `arg` must point to an [`Atomic`].
+unsafe extern "C" fn count(arg: *mut c_void) {
+    // SAFETY: By this function's contract.
+    unsafe { &*arg.cast::<Atomic<u32>>() }.add(1u32, Relaxed);
+}
+
+/// A timer of 50 ms has its CPU's interrupts off for a second. How often it ticks in the 25 ms after that.
+pub(super) fn late_ticks() -> Result<u32> {
+    let ticks = Atomic::new(0u32);
+    let [late, is_made] = [const { Atomic::new(0u32) }; 2];
+    together(1, |_| {
+        let arg = core::ptr::from_ref(&ticks).cast_mut().cast();
+        // SAFETY: `count` expects a count, which stays until the timer is dropped below.
+        let Ok(timer) = (unsafe { Timer::start_here(count, arg, 50_000_000) }) else {
+            return;
+        };
+        // Its first tick comes in time.
+        reached(|| ticks.load(Relaxed) != 0);
+        let off = local_interrupt_disable();
+        pause_until(SECOND, &|| false);
+        let before = ticks.load(Relaxed);
+        drop(off);
+        let until = shim::now_ns() + 25_000_000;
+        while shim::now_ns() < until {
+            cpu_relax();
+        }
+        late.store(ticks.load(Relaxed) - before, Relaxed);
+        is_made.store(1u32, Relaxed);
+        drop(timer);
+    })?;
+    match is_made.load(Relaxed) {
+        0 => Err(ENOMEM),
+        _ => Ok(late.load(Relaxed)),
+    }
 }
 
 /// A timer is dropped on a CPU while its handler runs on another one. How often that had begun and ended right after the

@@ -16,19 +16,21 @@
 //! |---|---|
 //! | `mod.rs` | the suites |
 //! | `array.rs` | what TWA does to the module's waiting array |
+//! | `cells.rs` | the locks of a run, and locktorture's |
 //! | `course.rs` | what contenders do, for every lock |
 //! | `due.rs` | a thread that becomes due in a section |
 //! | `irq.rs` | locks whose owners have interrupts off, beside timers that take them |
 //! | `nested.rs` | in which order nested locks are released |
 //! | `nodes.rs` | each CPU's nodes: none left, from an interrupt |
 //! | `refused.rs` | what the harness hears of a deadlock |
-//! | `run.rs` | what a run computes |
+//! | `run.rs` | what a run computes, and what it asks of its caller |
 //! | `stalls.rs` | writers under the watchdog |
 //! | `tally.rs` | a world that counts its words' steps |
 //! | `team.rs` | kthreads that begin together and are joined |
 //! | `work.rs` | what writers do, seen by a lock that records them |
 
 mod array;
+mod cells;
 mod course;
 #[cfg(CONFIG_PREEMPTION)]
 mod due;

@@ -12,7 +12,7 @@ use crate::{
         writer::Writer,
     },
     locks::Word as _,
-    measure::{perturb::Perturbations, words::Checks},
+    measure::{perturb::Perturbations, prng::Prng, words::Checks},
     spin::Word,
 };
 use core::ptr::null;
@@ -24,16 +24,18 @@ struct Stacked;
 /// What all of a writer's [`Stacked`] locks see. They are those that it has, the last one last. `wrong` counts releases of another.
 struct Stack {
     held: KVec<*const Level>,
+    /// The nested ones that each section had, a bit each.
+    sets: KVec<u32>,
     deepest: usize,
     wrong: u32,
     sections: u32,
     phase: *const Word,
 }
 
-/// A [`Stacked`] lock, and whether it is the section's own.
+/// A [`Stacked`] lock, and its bit; none, where it is the section's own.
 struct Level {
     stack: *mut Stack,
-    is_own: bool,
+    bit: u32,
 }
 
 // SAFETY: There is one writer.
@@ -60,9 +62,14 @@ unsafe impl Subject for Stacked {
 
     unsafe fn unlock(state: *mut Self::State, _: u32) {
         // SAFETY: There is one writer, and the stack outlives the run.
-        let (stack, is_own) = unsafe { (&mut *(*state).stack, (*state).is_own) };
+        let (stack, bit) = unsafe { (&mut *(*state).stack, (*state).bit) };
         stack.wrong += u32::from(stack.held.pop() != Some(state.cast_const()));
-        if is_own {
+        if bit == 0 {
+            // SAFETY: All levels outlive the run.
+            let bits = stack.held.iter().map(|&level| unsafe { &*level }.bit);
+            let set = bits.fold(0, |set, bit| set | bit);
+            // There is room for all.
+            let _ = stack.sets.push_within_capacity(set);
             stack.sections += 1;
             if stack.sections == 200 {
                 // SAFETY: The arena, in which the phase lies, outlives the run.
@@ -72,14 +79,16 @@ unsafe impl Subject for Stacked {
     }
 }
 
-/// What 200 sections with eight nested locks see.
-fn of_200() -> Result<Stack> {
+const SEED: u64 = 9;
+
+/// What 200 sections of this writer with eight nested locks see.
+fn of_200(id: u32) -> Result<Stack> {
     let course = Course {
         phase: Word::new(phase::MEASURE),
         cs_steps: 1,
         ncs_steps: 1,
         checks: Checks::ALL,
-        seed: 9,
+        seed: SEED,
     };
     let plan = Perturbations {
         nested_locks: 8,
@@ -88,20 +97,21 @@ fn of_200() -> Result<Stack> {
     let arena = arena(course, plan)?;
     let mut stack = Stack {
         held: KVec::with_capacity(9, GFP_KERNEL)?,
+        sets: KVec::with_capacity(200, GFP_KERNEL)?,
         deepest: 0,
         wrong: 0,
         sections: 0,
         phase: &raw const arena.course.phase,
     };
     let to = &raw mut stack;
-    let level = |is_own| Level { stack: to, is_own };
-    for cell in &arena.perturb.nested {
+    let level = |bit| Level { stack: to, bit };
+    for (at, cell) in arena.perturb.nested.iter().enumerate() {
         // SAFETY: The cell is empty and has room.
-        unsafe { cell.state::<Stacked>().write(level(false)) };
+        unsafe { cell.state::<Stacked>().write(level(1 << at)) };
     }
     // SAFETY: As above.
-    unsafe { arena.lock.state::<Stacked>().write(level(true)) };
-    let writer = Writer::new(&raw const *arena, 1, null(), null());
+    unsafe { arena.lock.state::<Stacked>().write(level(0)) };
+    let writer = Writer::new(&raw const *arena, id, null(), null());
     perturbed::laps::<Stacked>(&writer, &arena);
     Ok(stack)
 }
@@ -113,10 +123,28 @@ mod handover_nested {
     /// A section's nested locks are taken before its own, and go after it, the last first.
     #[test]
     fn nested_locks_are_a_stack() -> Result {
-        let seen = of_200()?;
+        let seen = of_200(1)?;
         assert_eq!((seen.wrong, seen.held.len(), seen.sections), (0, 0, 200));
         // All eight with one of 256 draws, and six at least with one of seven.
         assert!(seen.deepest >= 7);
+        Ok(())
+    }
+
+    /// Each writer draws other nested locks, and the same ones each time. They are none of its work's draws.
+    #[test]
+    fn each_writer_has_its_own_fate() -> Result {
+        let [one, again, two] = [of_200(1)?, of_200(1)?, of_200(2)?].map(|seen| seen.sets);
+        assert_eq!(one.len(), 200);
+        assert!(one[..] == again[..] && one[..] != two[..]);
+        for (id, sets) in [(1, one), (2, two)] {
+            let mut work = Prng::new(SEED ^ (id << 32));
+            let as_work = sets.iter().all(|&set| {
+                // The lock of a section, of which there is one.
+                work.below(1);
+                work.below(256) == set
+            });
+            assert!(!as_work);
+        }
         Ok(())
     }
 }

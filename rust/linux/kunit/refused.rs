@@ -2,10 +2,11 @@
 
 //! What the kernel's resilient lock says of a deadlock, as the harness hears it.
 
-use super::team::{together, Muster};
+use super::team::{reached, together, Muster};
 use crate::harness::{
     arena::Once,
     kernels::KernelResilient,
+    shim,
     subject::{LockCell, Subject as _, REFUSED},
 };
 use kernel::{
@@ -88,6 +89,39 @@ mod raw_res_spin_lock {
         assert!(owned.iter().all(Once::read));
         assert!(refused.iter().any(Once::read));
         assert!(cells.iter().all(is_free));
+        Ok(())
+    }
+
+    /// A long wait is no deadlock: the kernel gives up after a quarter of a second, and it begins anew.
+    #[test]
+    fn waits_for_a_long_owner() -> Result {
+        let cells = locks()?;
+        let muster = Muster::new(2);
+        let [owners, came] = [const { Atomic::new(0u32) }; 2];
+        let tokens = [const { Once::new(REFUSED) }; 2];
+        together(2, |id| {
+            let _present = muster.fall_in();
+            if id == 0 {
+                tokens[0].write(lock(&cells[0]));
+                owners.store(1u32, Relaxed);
+                let mut until = u64::MAX;
+                reached(|| {
+                    if until == u64::MAX && came.load(Relaxed) != 0 {
+                        until = shim::now_ns() + 2_000_000_000;
+                    }
+                    shim::now_ns() > until
+                });
+                unlock(&cells[0], tokens[0].read());
+            } else {
+                reached(|| owners.load(Relaxed) != 0);
+                came.store(1u32, Relaxed);
+                let token = lock(&cells[0]);
+                unlock(&cells[0], token);
+                tokens[1].write(token);
+            }
+        })?;
+        assert!(tokens.iter().all(|token| token.read() != REFUSED));
+        assert!(is_free(&cells[0]));
         Ok(())
     }
 }

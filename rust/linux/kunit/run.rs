@@ -8,7 +8,7 @@ use kernel::macros::kunit_tests;
 mod handover_run {
     use crate::kunit::stalls;
     use crate::kunit::{
-        irq::dropped_beside_its_handler,
+        irq::{dropped_beside_its_handler, late_ticks},
         team::{begins, cpus},
     };
     use crate::{
@@ -18,6 +18,7 @@ mod handover_run {
             registry::Entry,
             run::Control,
             shim::{self, ThreadFn},
+            times::{self, Times},
             torture::{self, Record},
             writer::{self, Writer},
         },
@@ -27,6 +28,7 @@ mod handover_run {
             prng::{first_ticket, Prng},
             statistics::jain_ppm,
         },
+        spin::Word,
     };
     use core::ptr::null;
     use kernel::{
@@ -54,26 +56,49 @@ mod handover_run {
         }
     }
 
-    /// A caller that asks for nothing, and does something whenever it is told how far the run is.
-    struct Told<F: Fn()>(F);
+    /// A caller that answers a run as these say, and counts what it is asked. The module stays loaded while its cases run.
+    struct Caller<'a> {
+        stopping: &'a dyn Fn() -> bool,
+        pins: &'a dyn Fn() -> bool,
+        told: &'a dyn Fn(u64),
+        pinned: Atomic<u32>,
+        unpinned: Atomic<u32>,
+    }
 
-    impl<F: Fn()> Control for Told<F> {
+    impl Caller<'_> {
+        /// One that asks for nothing.
+        const fn new() -> Self {
+            Self {
+                stopping: &|| false,
+                pins: &|| true,
+                told: &|_| (),
+                pinned: Atomic::new(0),
+                unpinned: Atomic::new(0),
+            }
+        }
+
+        /// How often it was asked to keep the module, and to keep it no longer.
+        fn pins(&self) -> (u32, u32) {
+            (self.pinned.load(Relaxed), self.unpinned.load(Relaxed))
+        }
+    }
+
+    impl Control for Caller<'_> {
         fn stopping(&self) -> bool {
-            false
+            (self.stopping)()
         }
 
         fn pin_module(&self) -> bool {
-            // SAFETY: No requirements.
-            unsafe { shim::handover_pin_module() }
+            self.pinned.add(1u32, Relaxed);
+            (self.pins)()
         }
 
         fn unpin_module(&self) {
-            // SAFETY: Paired with `pin_module`.
-            unsafe { shim::handover_unpin_module() };
+            self.unpinned.add(1u32, Relaxed);
         }
 
-        fn progress(&self, _: &'static Entry, _: u32, _: u32, _: u64, _: impl FnOnce() -> u64) {
-            (self.0)();
+        fn progress(&self, _: &'static Entry, _: u32, _: u32, _: u64, all: impl FnOnce() -> u64) {
+            (self.told)(all());
         }
     }
 
@@ -89,10 +114,14 @@ mod handover_run {
         Stolen::steal(1);
         begins();
         let times = Atomic::new(0u64);
-        let control = Told(|| {
+        let told = |_| {
             Stolen::steal(1);
             times.add(1u64, Relaxed);
-        });
+        };
+        let control = Caller {
+            told: &told,
+            ..Caller::new()
+        };
         let outcome = torture::run(&plan, lock, 1, 1, &control, &mut record);
         let times = times.load(Relaxed);
         Stolen::steal((1 + times).wrapping_neg());
@@ -107,6 +136,7 @@ mod handover_run {
 
     /// What `look` sees of a run of the first lock of this plan, whose writers are `main`. None where there is no outcome.
     fn run_of<T>(
+        control: &Caller<'_>,
         words: &str,
         writers: u32,
         main: ThreadFn,
@@ -125,8 +155,7 @@ mod handover_run {
         let mut record = Record::new(&plan, writers)?;
         // SAFETY: The run and its outcome, which refer to it, are gone before it is.
         let entry = unsafe { &*(&raw const *lock) };
-        let control = Told(|| ());
-        let outcome = torture::run(&plan, entry, writers, 1, &control, &mut record)?;
+        let outcome = torture::run(&plan, entry, writers, 1, control, &mut record)?;
         Ok(outcome.map(|outcome| look(&outcome, &record)))
     }
 
@@ -157,8 +186,15 @@ mod handover_run {
             unsafe { writer::writer(arg, faulty) }
         }
         let words = "torture_type=ticket duration=1 runs=1 checks=owner,order";
+        // What was told of the run while it ran. Those that did not count are none.
+        let most = Atomic::new(0u64);
+        let told = |all| most.store(most.load(Relaxed).max(all), Relaxed);
+        let caller = Caller {
+            told: &told,
+            ..Caller::new()
+        };
         // Of the outcome: four kinds of failures, and the acquisitions. Of each writer the same.
-        let (all, each) = run_of(words, 3, main, |outcome, record| {
+        let (all, each) = run_of(&caller, words, 3, main, |outcome, record| {
             let all = [
                 outcome.owner_failures,
                 outcome.order_failures,
@@ -187,6 +223,7 @@ mod handover_run {
         assert!(all == [6, 60, 600, 6000, 6666, 18, 3, 9]);
         let due = [1, 2, 3].map(|id| [1, 10, 100, 1000, 3, 4].map(|times| times * id));
         assert!(each == (3, due));
+        assert_eq!(most.load(Relaxed), 18);
         Ok(())
     }
 
@@ -198,7 +235,283 @@ mod handover_run {
             unsafe { writer::writer(arg, |_, _| Prng::new(1)) }
         }
         let words = "torture_type=ticket duration=1 runs=1 stall_secs=1 checks=owner";
-        assert_eq!(run_of(words, 2, main, |_, _| ()), Err(ETIMEDOUT));
+        let none = Caller::new();
+        assert_eq!(run_of(&none, words, 2, main, |_, _| ()), Err(ETIMEDOUT));
+        assert_eq!(none.pins(), (1, 1));
+        Ok(())
+    }
+
+    /// Waits until the run is in this phase, or in a later one.
+    fn reaches(arena: &Arena, phase: u32) {
+        while arena.course.phase.load_acquire() < phase {
+            shim::sleep_ms(1);
+        }
+    }
+
+    /// The writer that a thread gets, and its arena.
+    ///
+    /// # Safety
+    ///
+    /// `arg` must be what `Run` gives its writers.
+    unsafe fn given<'a>(arg: *mut c_void) -> (&'a Writer, &'a Arena) {
+        // SAFETY: By this function's contract. The arena stays as long as the writer.
+        unsafe {
+            let me = &*arg.cast::<Writer>();
+            (me, &*me.arena)
+        }
+    }
+
+    /// A thread that is no writer yet when its run is over.
+    ///
+    /// # Safety
+    ///
+    /// As [`given`].
+    unsafe extern "C" fn absent(arg: *mut c_void) -> c_int {
+        // SAFETY: By this function's contract.
+        let (me, arena) = unsafe { given(arg) };
+        reaches(arena, phase::STOP);
+        me.done.store_release(1);
+        // SAFETY: This is a kthread.
+        unsafe { shim::await_stop() };
+        0
+    }
+
+    /// Writers that do not come are waited for, for five seconds, and then for a second more than the watchdog's. A stop is
+    /// heard at once.
+    #[test]
+    fn writers_that_do_not_come() -> Result {
+        let words = "torture_type=ticket duration=1 runs=1 stall_secs=1 checks=owner";
+        let mut took = [0; 2];
+        let mut ends = [Ok(None), Ok(None)];
+        for (is_stopped, (took, end)) in [false, true].iter().zip(took.iter_mut().zip(&mut ends)) {
+            let caller = Caller {
+                stopping: &|| *is_stopped,
+                ..Caller::new()
+            };
+            let from = shim::now_ns();
+            *end = run_of(&caller, words, 2, absent, |_, _| ());
+            *took = (shim::now_ns() - from) / 1_000_000;
+        }
+        assert_eq!(ends, [Err(ETIMEDOUT), Ok(None)]);
+        assert!((7000..30_000).contains(&took[0]) && took[1] < 3000);
+        Ok(())
+    }
+
+    /// Set once the module is pinned.
+    static IS_PINNED: Word = Word::new(0);
+
+    /// A writer of so many acquisitions that does not leave until the module is pinned.
+    ///
+    /// # Safety
+    ///
+    /// As [`given`].
+    unsafe fn stays<const ACQUIRED: u64>(arg: *mut c_void) -> c_int {
+        // SAFETY: By this function's contract.
+        let (me, arena) = unsafe { given(arg) };
+        me.here.write(true);
+        reaches(arena, phase::MUSTER);
+        me.mustered.write(true);
+        reaches(arena, phase::WARM);
+        me.total.write(ACQUIRED);
+        reaches(arena, phase::STOP);
+        while IS_PINNED.load_relaxed() == 0 {
+            shim::sleep_ms(1);
+        }
+        shim::sleep_ms(100);
+        me.done.store_release(1);
+        // SAFETY: This is a kthread.
+        unsafe { shim::await_stop() };
+        0
+    }
+
+    /// # Safety
+    ///
+    /// As [`given`].
+    unsafe extern "C" fn begins_and_stays(arg: *mut c_void) -> c_int {
+        // SAFETY: By this function's contract.
+        unsafe { stays::<1>(arg) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`given`].
+    unsafe extern "C" fn only_stays(arg: *mut c_void) -> c_int {
+        // SAFETY: By this function's contract.
+        unsafe { stays::<0>(arg) }
+    }
+
+    /// Before anybody is waited for, the module is kept: if a writer stalled, and if one did not begin. If all leave it is
+    /// kept no longer.
+    #[test]
+    fn who_may_hang_keeps_the_module() -> Result {
+        let pins = || {
+            IS_PINNED.store_relaxed(1);
+            true
+        };
+        let caller = || Caller {
+            pins: &pins,
+            ..Caller::new()
+        };
+        let words = "torture_type=ticket duration=60 runs=1 stall_secs=1 checks=progress";
+        let stalled = caller();
+        IS_PINNED.store_relaxed(0);
+        let seen = run_of(&stalled, words, 2, begins_and_stays, |outcome, _| {
+            [outcome.progress_failures, outcome.hung]
+        });
+        let words = "torture_type=ticket duration=60 runs=1 stall_secs=1 checks=owner";
+        let late = caller();
+        IS_PINNED.store_relaxed(0);
+        let none = run_of(&late, words, 2, only_stays, |_, _| ());
+        assert_eq!(seen, Ok(Some([2, 0])));
+        assert_eq!(none, Err(ETIMEDOUT));
+        assert_eq!([stalled.pins(), late.pins()], [(1, 1); 2]);
+        Ok(())
+    }
+
+    /// A module that is being unloaded cannot be kept. It is asked for each time that the writers were waited for long enough.
+    #[test]
+    fn who_cannot_keep_the_module_waits() -> Result {
+        let asked = Atomic::new(0u32);
+        let pins = || {
+            let before = asked.fetch_add(1u32, Relaxed);
+            IS_PINNED.store_relaxed((before > 0).into());
+            false
+        };
+        let caller = Caller {
+            pins: &pins,
+            ..Caller::new()
+        };
+        let words = "torture_type=ticket duration=60 runs=1 stall_secs=1 checks=owner";
+        IS_PINNED.store_relaxed(0);
+        let end = run_of(&caller, words, 2, only_stays, |_, _| ());
+        assert_eq!(end, Err(ETIMEDOUT));
+        // Before the wait, and after it. Writers leave a while later.
+        assert_eq!(caller.pins(), (2, 0));
+        Ok(())
+    }
+
+    /// Writers of the last run that stood on a CPU before it began.
+    static STOOD: Atomic<u32> = Atomic::new(0);
+
+    /// A writer that comes to its CPU late, as its run is stopped after.
+    ///
+    /// # Safety
+    ///
+    /// As [`given`].
+    unsafe extern "C" fn slow_to_muster(arg: *mut c_void) -> c_int {
+        // SAFETY: By this function's contract.
+        let (me, arena) = unsafe { given(arg) };
+        me.here.write(true);
+        reaches(arena, phase::MUSTER);
+        shim::sleep_ms(20);
+        let is_mustered = arena.course.phase.load_relaxed() == phase::MUSTER;
+        STOOD.add(u32::from(is_mustered), Relaxed);
+        me.mustered.write(true);
+        reaches(arena, phase::WARM);
+        me.total.write(1);
+        reaches(arena, phase::STOP);
+        me.done.store_release(1);
+        // SAFETY: This is a kthread.
+        unsafe { shim::await_stop() };
+        0
+    }
+
+    /// No writer begins before all stand on a CPU, for a tenth of a second. (Of five runs one is to show it, for a busy host
+    /// takes longer.)
+    #[test]
+    fn writers_begin_together() -> Result {
+        assert!(cpus() >= 2);
+        let words = "torture_type=ticket duration=1 runs=1 checks=owner";
+        let mut most = 0;
+        for _ in 0..5 {
+            STOOD.store(0u32, Relaxed);
+            run_of(&Caller::new(), words, 2, slow_to_muster, |_, _| ())?;
+            most = most.max(STOOD.load(Relaxed));
+            if most == 2 {
+                break;
+            }
+        }
+        assert_eq!(most, 2);
+        Ok(())
+    }
+
+    /// What is stolen before the measured time is none of its time.
+    #[test]
+    fn what_was_stolen_before_does_not_count() -> Result {
+        let [asked, told] = [const { Atomic::new(0u64) }; 2];
+        // The run asks whether it is to go on right before it tells how far it is.
+        let stopping = || {
+            if told.load(Relaxed) == 0 {
+                Stolen::steal(1);
+                asked.add(1u64, Relaxed);
+            }
+            false
+        };
+        let tell = |_| told.add(1u64, Relaxed);
+        let caller = Caller {
+            stopping: &stopping,
+            told: &tell,
+            ..Caller::new()
+        };
+        let words = "torture_type=ticket duration=1 runs=1 checks=owner";
+        let seen = run_of(&caller, words, 2, slow_to_muster, |outcome, _| {
+            outcome.steal_ns
+        });
+        let asked = asked.load(Relaxed);
+        Stolen::steal(asked.wrapping_neg());
+        let each = u64::from(cpus() * (cpus() + 1) / 2);
+        assert!(asked > 1);
+        assert_eq!(seen?.map(|ns| ns / Stolen::NS), Some(each));
+        Ok(())
+    }
+
+    /// A timer that could not tick for long makes up for none of its ticks. (Twenty were due.)
+    #[test]
+    fn late_ticks_are_one() -> Result {
+        let late = late_ticks()?;
+        assert!((1..10).contains(&late));
+        Ok(())
+    }
+
+    /// Where a writer has left, the others stall as they do else.
+    #[test]
+    fn two_have_stalled_beside_one_that_left() -> Result {
+        assert_eq!(stalls::beside_one_that_left()?, 2);
+        Ok(())
+    }
+
+    /// A writer's times are read once it is done.
+    #[test]
+    fn times_are_those_of_the_done() {
+        let times = Times::new();
+        let writer = Writer::new(null(), 1, null(), &times);
+        let before = writer.latency().is_some();
+        writer.done.store_release(1);
+        assert_eq!((before, writer.latency().is_some()), (false, true));
+    }
+
+    /// What a stamp costs, by a loop of its own. (Of twenty tries the least counts, and of five comparisons one.)
+    #[test]
+    fn a_stamp_costs_what_is_said() -> Result {
+        let Some(clock) = times::clock() else {
+            // A kernel that does not trust its counter takes no times.
+            return Ok(());
+        };
+        let mut is_alike = false;
+        for _ in 0..5 {
+            let mut least = u64::MAX;
+            for _ in 0..20 {
+                let from = shim::stamp();
+                for _ in 0..500 {
+                    shim::stamp();
+                }
+                least = least.min(shim::stamp().wrapping_sub(from));
+            }
+            let ns = clock.ns(least) / 500;
+            let said = u64::from(times::clock().map_or(0, |clock| clock.stamp_ns));
+            is_alike |= said * 4 >= ns * 3 && said * 3 <= ns * 4 + 6;
+        }
+        assert!(is_alike);
         Ok(())
     }
 

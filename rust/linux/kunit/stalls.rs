@@ -22,7 +22,7 @@ use crate::{
     },
     spin::{self, Word},
 };
-use core::ptr::{from_ref, null};
+use core::ptr::{from_ref, null, null_mut};
 use kernel::{
     ffi::{c_int, c_void},
     prelude::*,
@@ -123,6 +123,59 @@ pub(super) fn of_a_sleeper() -> Result<bool> {
     // Release, pairs with the acquire in `hangs`.
     word.store_release(state::IS_OVER);
     thread.stop();
+    seen
+}
+
+/// A thread that is as good as its writer is: it sleeps until it is stopped.
+///
+/// # Safety
+///
+/// None but to be called as a kthread.
+unsafe extern "C" fn sleeps(_: *mut c_void) -> c_int {
+    // SAFETY: This is a kthread.
+    unsafe { shim::await_stop() };
+    0
+}
+
+/// How many have stalled of two writers that sleep, beside one that has left, in six seconds at most.
+pub(super) fn beside_one_that_left() -> Result<u64> {
+    begins();
+    let course = Course {
+        phase: Word::new(phase::MEASURE),
+        cs_steps: 0,
+        ncs_steps: 0,
+        checks: Checks::ALL,
+        seed: 1,
+    };
+    let arena = arena(course, Perturbations::OFF)?;
+    let plan = plan::with(&Plan::default(), "torture_type=ticket stall_secs=1")?;
+    let mut writers = KVec::with_capacity(3, GFP_KERNEL)?;
+    let mut threads = KVec::with_capacity(3, GFP_KERNEL)?;
+    let made = (1..=3).try_for_each(|id| {
+        let writer = Writer::new(&raw const *arena, id, null(), null());
+        writer.total.write(id.into());
+        writer.done.store_relaxed(u32::from(id == 2));
+        writers.push(writer, GFP_KERNEL)?;
+        // SAFETY: `sleeps` expects nothing, and ends with `await_stop`.
+        let thread = unsafe { Thread::create(sleeps, null_mut(), c"ho_kunit", id, None) }?;
+        thread.start();
+        Ok::<_, Error>(threads.push(thread, GFP_KERNEL)?)
+    });
+    let seen = made.and_then(|()| {
+        // SAFETY: Writers and threads stay until this is dropped.
+        let mut watch = unsafe { Watch::new("ticket", &plan, &writers, &threads) }?;
+        watch.start();
+        for _ in 0..600 {
+            if watch.any_stalled() {
+                break;
+            }
+            shim::sleep_ms(10);
+        }
+        Ok(watch.stalled())
+    });
+    for thread in threads {
+        thread.stop();
+    }
     seen
 }
 

@@ -12,6 +12,7 @@ use crate::{
         pairs::Shape,
         perturbed, shim,
         subject::{LockCell, Subject, REFUSED},
+        times::Times,
         writer::{self, section, Writer},
     },
     locks::Word as _,
@@ -99,6 +100,49 @@ unsafe impl Subject for Refuser {
         // SAFETY: There is one writer.
         unsafe { &mut *state }.keep(at);
         REFUSED
+    }
+}
+
+/// A lock for one writer. The measured time begins in its third section, and the run's end after its sixth.
+struct Turner;
+
+/// What a [`Turner`] knows.
+struct Turn {
+    sections: u32,
+    phase: *const Word,
+}
+
+// SAFETY: There is one writer.
+unsafe impl Subject for Turner {
+    type State = Turn;
+    const EXCLUDES: bool = true;
+    const TICKET_BITS: u32 = 0;
+    const SHAPE: Shape = Shape::Called;
+
+    unsafe fn init(_: *mut Self::State, _: u32, _: usize) {}
+
+    unsafe fn lock(state: *mut Self::State) -> u32 {
+        // SAFETY: There is one writer.
+        let turn = unsafe { &mut *state };
+        turn.sections += 1;
+        if turn.sections == 3 {
+            // SAFETY: The arena, in which the phase lies, outlives the run.
+            unsafe { &*turn.phase }.store_relaxed(phase::MEASURE);
+        }
+        0
+    }
+
+    unsafe fn try_lock(_: *mut Self::State) -> Option<u32> {
+        None
+    }
+
+    unsafe fn unlock(state: *mut Self::State, _: u32) {
+        // SAFETY: There is one writer.
+        let turn = unsafe { &mut *state };
+        if turn.sections == 6 {
+            // SAFETY: The arena, in which the phase lies, outlives the run.
+            unsafe { &*turn.phase }.store_relaxed(phase::STOP);
+        }
     }
 }
 
@@ -384,6 +428,65 @@ mod handover_work {
                 let seen = work.seen(laps, 50, phase)?;
                 assert_eq!((seen.total, seen.counted), (50, counted));
             }
+        }
+        Ok(())
+    }
+
+    /// A section counts if it began in the measured time, whenever it ends.
+    #[test]
+    fn sections_count_by_their_begin() -> Result {
+        for laps in [writer::laps::<Turner> as Laps, perturbed::laps::<Turner>] {
+            let course = Course {
+                phase: Word::new(phase::WARM),
+                cs_steps: 1,
+                ncs_steps: 1,
+                checks: Checks::ALL,
+                seed: 5,
+            };
+            let arena = arena(course, Perturbations::OFF)?;
+            let turn = Turn {
+                sections: 0,
+                phase: &raw const arena.course.phase,
+            };
+            // SAFETY: The cell is empty and has room.
+            unsafe { arena.lock.state::<Turner>().write(turn) };
+            let writer = Writer::new(&raw const *arena, 1, null(), null());
+            laps(&writer, &arena);
+            assert_eq!((writer.total.read(), writer.counted.read()), (6, 3));
+        }
+        Ok(())
+    }
+
+    /// A lock that was not given has no times: nobody was admitted.
+    #[test]
+    fn refused_locks_have_no_times() -> Result {
+        for (laps, due) in [
+            (perturbed::laps::<Refuser> as Laps, 0),
+            (perturbed::laps::<Recorder>, 20),
+        ] {
+            let course = Course {
+                phase: Word::new(phase::MEASURE),
+                cs_steps: 1,
+                ncs_steps: 1,
+                checks: Checks::ALL,
+                seed: 5,
+            };
+            let arena = arena(course, Perturbations::OFF)?;
+            let record = Record {
+                seen: KVVec::with_capacity(40, GFP_KERNEL)?,
+                phase: &raw const arena.course.phase,
+            };
+            let state = arena.lock.state::<Recorder>();
+            // SAFETY: The cell is empty and has room. Both locks have such a state.
+            unsafe { state.write(record) };
+            let times = Times::new();
+            let writer = Writer::new(&raw const *arena, 1, null(), &times);
+            laps(&writer, &arena);
+            // SAFETY: It was written above, and the writer has left.
+            drop(unsafe { state.read() });
+            // SAFETY: As above.
+            let latency = unsafe { times.of_done() };
+            assert_eq!(latency.wait.count(), due);
         }
         Ok(())
     }

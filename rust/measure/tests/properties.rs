@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use handover_measure::facts::{Answers, SlowPath, Tracers};
 use handover_measure::order;
 use handover_measure::prng::{first_ticket, Prng};
 use handover_measure::statistics::{
@@ -496,6 +497,102 @@ fn only_who_stands_still_is_asked() {
         was
     };
     assert!(asked(3, false) && !asked(4, false) && !asked(3, true));
+}
+
+/// A tail of the queue alone is the paravirtual slow path's. The native one has the pending bit, and no tail.
+#[test]
+fn a_word_says_its_slow_path() {
+    let names = [
+        (SlowPath::Native, "qspinlock-native"),
+        (SlowPath::Paravirt, "qspinlock-paravirt"),
+        (SlowPath::TestAndSet, "test-and-set"),
+        (SlowPath::Unknown, "unknown"),
+    ];
+    for (path, name) in names {
+        assert_eq!(path.name(), name);
+    }
+    for owner in [0, 1, 2] {
+        for pending in [0, 1] {
+            for tail in [0, 1, 4, 0xffff] {
+                for arrived in [false, true] {
+                    for alone in [0, 1, 2, 0x101] {
+                        let due = match (owner, pending, tail, arrived, alone) {
+                            (1, 0, 0, true, 1) => SlowPath::TestAndSet,
+                            (1, 1, 0, true, 1) => SlowPath::Native,
+                            (_, _, 1.., true, 1) => SlowPath::Paravirt,
+                            _ => SlowPath::Unknown,
+                        };
+                        let word = owner + 256 * pending + 65536 * tail;
+                        let said = SlowPath::of_words(alone, word, arrived);
+                        assert_eq!(said, due, "{word:#x}, {alone:#x}, {arrived}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The first answer that is believed is a qspinlock's, or a test-and-set right after another.
+#[test]
+fn test_and_set_is_believed_twice() {
+    use SlowPath::{Native, Paravirt, TestAndSet, Unknown};
+    let all = [Native, Paravirt, TestAndSet, Unknown];
+    for number in 0..256 {
+        let asked = [0, 2, 4, 6].map(|shift| all[(number >> shift) & 3]);
+        let due = asked.iter().enumerate().position(|(at, now)| match now {
+            Native | Paravirt => true,
+            TestAndSet => at > 0 && asked[at - 1] == TestAndSet,
+            Unknown => false,
+        });
+        let mut answers = Answers::new();
+        let said = asked.map(|now| answers.believed(now));
+        let first = said.iter().position(Option::is_some);
+        assert_eq!(first, due, "{asked:?}");
+        if let Some(at) = first {
+            assert_eq!(said[at], Some(asked[at]));
+        }
+    }
+}
+
+#[test]
+fn tracers_are_words() {
+    for (calls, events, names, due) in [
+        (0, 0, "", "none"),
+        (1, 0, "", "calls"),
+        (-1, 0, "", "calls-unknown"),
+        (0, 1, "a", "a"),
+        (0, 2, "a,b", "a,b"),
+        (0, 5, "a,b", "a,b,and-3-more"),
+        (0, 2, "", "and-2-more"),
+        (1, 2, "a,b", "calls,a,b"),
+        (-1, 3, "a,b", "calls-unknown,a,b,and-1-more"),
+        (1, 1, "", "calls,and-1-more"),
+    ] {
+        let tracers = Tracers {
+            calls,
+            events,
+            names,
+        };
+        assert_eq!(tracers.to_string(), due);
+    }
+}
+
+/// CPUs that stay away end an experiment, but for one whose lock hangs.
+#[test]
+fn a_hang_outweighs_lost_cpus() {
+    for (hung, away, due) in [
+        (false, 0, false),
+        (false, 1, true),
+        (false, 7, true),
+        (true, 0, false),
+        (true, 7, false),
+    ] {
+        let verdict = Verdict::<u8> {
+            hung,
+            ..Verdict::default()
+        };
+        assert_eq!(verdict.gives_up(away), due);
+    }
 }
 
 /// What outweighs what, case by case.

@@ -246,6 +246,15 @@ fn nothing_is_done_by_default() {
     assert_eq!(plan.perturbations, Perturbations::OFF);
     assert_eq!(Perturbations::OFF.words("+").to_string(), "none");
     assert_eq!((MAX_NESTED, MAX_AT_ONCE), (8, 64));
+    // Locktorture's own.
+    let boosted = Perturbations {
+        rt_boost: 2,
+        ..plan.perturbations
+    };
+    assert_eq!(
+        boosted.words(" ").to_string(),
+        "rt_boost=2 rt_boost_factor=50"
+    );
 }
 
 #[test]
