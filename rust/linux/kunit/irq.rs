@@ -180,20 +180,20 @@ unsafe extern "C" fn slow(arg: *mut c_void) {
 ///
 /// # Safety
 ///
-/// `arg` must point to an [`Atomic`].
+/// `arg` must point to an `Atomic<u32>` that outlives the timer.
 unsafe extern "C" fn count(arg: *mut c_void) {
     // SAFETY: By this function's contract.
     unsafe { &*arg.cast::<Atomic<u32>>() }.add(1u32, Relaxed);
 }
 
-/// A timer of 50 ms has its CPU's interrupts off for a second. How often it ticks in the 25 ms after that.
+/// A timer of 10 ms has its CPU's interrupts off for 150 ms at least. How often it ticks in the 5 ms after that.
 pub(super) fn late_ticks() -> Result<u32> {
     let ticks = Atomic::new(0u32);
     let [late, is_made] = [const { Atomic::new(0u32) }; 2];
     together(1, |_| {
         let arg = core::ptr::from_ref(&ticks).cast_mut().cast();
         // SAFETY: `count` expects a count, which stays until the timer is dropped below.
-        let Ok(timer) = (unsafe { Timer::start_here(count, arg, 50_000_000) }) else {
+        let Ok(timer) = (unsafe { Timer::start_here(count, arg, 10_000_000) }) else {
             return;
         };
         // Its first tick comes in time.
@@ -202,7 +202,7 @@ pub(super) fn late_ticks() -> Result<u32> {
         pause_until(SECOND, &|| false);
         let before = ticks.load(Relaxed);
         drop(off);
-        let until = shim::now_ns() + 25_000_000;
+        let until = shim::now_ns() + 5_000_000;
         while shim::now_ns() < until {
             cpu_relax();
         }

@@ -2,7 +2,7 @@
 
 //! What the kernel's resilient lock says of a deadlock, as the harness hears it.
 
-use super::team::{reached, together, Muster};
+use super::team::{cpus, reached, together, Muster};
 use crate::harness::{
     arena::Once,
     kernels::KernelResilient,
@@ -65,6 +65,7 @@ mod raw_res_spin_lock {
     /// Two CPUs wait for each other (ABBA): one of them is told, or both.
     #[test]
     fn refuses_two_orders() -> Result {
+        assert!(cpus() >= 2);
         let cells = locks()?;
         let muster = Muster::new(2);
         let owners = Atomic::new(0u32);
@@ -95,6 +96,7 @@ mod raw_res_spin_lock {
     /// A long wait is no deadlock: the kernel gives up after a quarter of a second, and it begins anew.
     #[test]
     fn waits_for_a_long_owner() -> Result {
+        assert!(cpus() >= 2);
         let cells = locks()?;
         let muster = Muster::new(2);
         let [owners, came] = [const { Atomic::new(0u32) }; 2];

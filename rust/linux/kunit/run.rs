@@ -42,7 +42,7 @@ mod handover_run {
 
     impl Stolen {
         /// More than any host steals in a run.
-        const NS: u64 = 1_000_000_000_000_000;
+        const NS: u64 = 10_000_000_000_000;
 
         /// Each CPU loses another time.
         fn steal(times: u64) {
@@ -56,7 +56,7 @@ mod handover_run {
         }
     }
 
-    /// A caller that answers a run as these say, and counts what it is asked. The module stays loaded while its cases run.
+    /// A caller that answers a run as these say, and counts what it is asked.
     struct Caller<'a> {
         stopping: &'a dyn Fn() -> bool,
         pins: &'a dyn Fn() -> bool,
@@ -90,11 +90,14 @@ mod handover_run {
 
         fn pin_module(&self) -> bool {
             self.pinned.add(1u32, Relaxed);
-            (self.pins)()
+            // SAFETY: No requirements.
+            (self.pins)() && unsafe { shim::handover_pin_module() }
         }
 
         fn unpin_module(&self) {
             self.unpinned.add(1u32, Relaxed);
+            // SAFETY: Paired with a `pin_module` that was true.
+            unsafe { shim::handover_unpin_module() };
         }
 
         fn progress(&self, _: &'static Entry, _: u32, _: u32, _: u64, all: impl FnOnce() -> u64) {
@@ -153,9 +156,12 @@ mod handover_run {
             GFP_KERNEL,
         )?;
         let mut record = Record::new(&plan, writers)?;
-        // SAFETY: The run and its outcome, which refer to it, are gone before it is.
+        // SAFETY: The run and its outcome, which refer to it, are gone before it is. What hangs keeps it.
         let entry = unsafe { &*(&raw const *lock) };
         let outcome = torture::run(&plan, entry, writers, 1, control, &mut record)?;
+        if outcome.as_ref().is_some_and(|outcome| outcome.hung != 0) {
+            core::mem::forget(lock);
+        }
         Ok(outcome.map(|outcome| look(&outcome, &record)))
     }
 
@@ -403,7 +409,8 @@ mod handover_run {
         let (me, arena) = unsafe { given(arg) };
         me.here.write(true);
         reaches(arena, phase::MUSTER);
-        shim::sleep_ms(20);
+        // One after the other.
+        shim::sleep_ms(20 * me.id);
         let is_mustered = arena.course.phase.load_relaxed() == phase::MUSTER;
         STOOD.add(u32::from(is_mustered), Relaxed);
         me.mustered.write(true);
@@ -465,11 +472,11 @@ mod handover_run {
         Ok(())
     }
 
-    /// A timer that could not tick for long makes up for none of its ticks. (Twenty were due.)
+    /// A timer that could not tick for long makes up for none of its ticks. (Fifteen were due at least.)
     #[test]
     fn late_ticks_are_one() -> Result {
         let late = late_ticks()?;
-        assert!((1..10).contains(&late));
+        assert!((1..8).contains(&late));
         Ok(())
     }
 

@@ -171,6 +171,8 @@ pub(super) fn beside_one_that_left() -> Result<u64> {
             }
             shim::sleep_ms(10);
         }
+        // The look that is under way ends.
+        watch.stop();
         Ok(watch.stalled())
     });
     for thread in threads {

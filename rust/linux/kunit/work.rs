@@ -484,7 +484,7 @@ mod handover_work {
             laps(&writer, &arena);
             // SAFETY: It was written above, and the writer has left.
             drop(unsafe { state.read() });
-            // SAFETY: As above.
+            // SAFETY: This thread was the writer, and it is done.
             let latency = unsafe { times.of_done() };
             assert_eq!(latency.wait.count(), due);
         }
