@@ -91,10 +91,12 @@ stuck() {
 	sleep 6
 	echo stop >$debug/control
 	took=$(seconds_until grep -q '^state: hung' $debug/status)
+	# Who hangs is runnable, and who has left sleeps. (On a busy host one may have had its moment.)
+	there=$(writers | while read -r status; do grep '^State:.R' "$status"; done | wc -l)
 	leave_cpu_3
 	[ "$took" -ge 6 ] && [ "$took" -le 11 ] || { echo "after $took s"; head -n 2 $debug/status; since; return 1; }
-	rows_hold && [ "$(column hung) $(column failures) $(column acquisitions)" = "2 2 0" ] || { cat $debug/results; since; return 1; }
-	since | grep -q 'handover: twa: 2 writers hang and cannot be stopped' || { since; return 1; }
+	[ "$there" -ge 1 ] && rows_hold && [ "$(column hung) $(column failures) $(column acquisitions)" = "$there $there 0" ] || { cat $debug/results; since; return 1; }
+	since | grep -q "handover: twa: $there writers hang and cannot be stopped" || { since; return 1; }
 	for words in torture_type=ticket stop; do
 		said=$( (echo $words >$debug/control) 2>&1) && { echo "$words is taken"; return 1; }
 		case $said in *"resource busy"*) ;; *) echo "$words: $said"; return 1 ;; esac
