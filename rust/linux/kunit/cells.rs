@@ -2,16 +2,15 @@
 
 //! How the locks of a run and those of locktorture are made, and in which order they are called.
 
-use super::work::arena;
+use super::work::{arena, course};
 use crate::{
     harness::{
-        arena::{phase, Course},
+        arena::phase,
         locktorture::Cells,
         pairs::Shape,
         subject::{LockCell, Subject},
     },
-    measure::{perturb::Perturbations, words::Checks},
-    spin::Word,
+    measure::perturb::Perturbations,
 };
 use kernel::{
     macros::kunit_tests,
@@ -139,13 +138,7 @@ mod handover_cells {
     /// All locks of a run begin with its first ticket. Nested ones have a class each, and the others have one.
     #[test]
     fn a_run_makes_all_locks() -> Result {
-        let course = Course {
-            phase: Word::new(phase::HOLD),
-            cs_steps: 0,
-            ncs_steps: 0,
-            checks: Checks::ALL,
-            seed: 1,
-        };
+        let course = course(phase::HOLD, 0, 0, 1);
         let plan = Perturbations {
             nlocks: 3,
             nested_locks: 8,

@@ -2,17 +2,11 @@
 
 //! Nested locks, seen by locks that know who has them.
 
-use super::work::arena;
+use super::work::{arena, course};
 use crate::{
-    harness::{
-        arena::{phase, Course},
-        pairs::Shape,
-        perturbed,
-        subject::Subject,
-        writer::Writer,
-    },
+    harness::{arena::phase, pairs::Shape, perturbed, subject::Subject, writer::Writer},
     locks::Word as _,
-    measure::{perturb::Perturbations, prng::Prng, words::Checks},
+    measure::{perturb::Perturbations, prng::Prng},
     spin::Word,
 };
 use core::ptr::null;
@@ -83,13 +77,7 @@ const SEED: u64 = 9;
 
 /// What 200 sections of this writer with eight nested locks see.
 fn of_200(id: u32) -> Result<Stack> {
-    let course = Course {
-        phase: Word::new(phase::MEASURE),
-        cs_steps: 1,
-        ncs_steps: 1,
-        checks: Checks::ALL,
-        seed: SEED,
-    };
+    let course = course(phase::MEASURE, 1, 1, SEED);
     let plan = Perturbations {
         nested_locks: 8,
         ..Perturbations::OFF

@@ -5,21 +5,18 @@
 
 use super::{
     team::{begins, cpus, reached},
-    work::arena,
+    work::{arena, course},
 };
 use crate::{
     harness::{
-        arena::{phase, Course},
+        arena::phase,
         plan::{self, Plan},
         shim::{self, Thread},
         stall::Watch,
         writer::Writer,
     },
     locks::Word as _,
-    measure::{
-        perturb::{Cpus, Perturbations},
-        words::Checks,
-    },
+    measure::perturb::{Cpus, Perturbations},
     spin::{self, Word},
 };
 use core::ptr::{from_ref, null, null_mut};
@@ -126,6 +123,16 @@ pub(super) fn of_a_sleeper() -> Result<bool> {
     seen
 }
 
+/// Waits until a writer has stalled, for some seconds at most.
+fn until_one_stalled(watch: &Watch) {
+    for _ in 0..600 {
+        if watch.any_stalled() {
+            break;
+        }
+        shim::sleep_ms(10);
+    }
+}
+
 /// A thread that is as good as its writer is: it sleeps until it is stopped.
 ///
 /// # Safety
@@ -140,13 +147,7 @@ unsafe extern "C" fn sleeps(_: *mut c_void) -> c_int {
 /// How many have stalled of two writers that sleep, beside one that has left, in six seconds at most.
 pub(super) fn beside_one_that_left() -> Result<u64> {
     begins();
-    let course = Course {
-        phase: Word::new(phase::MEASURE),
-        cs_steps: 0,
-        ncs_steps: 0,
-        checks: Checks::ALL,
-        seed: 1,
-    };
+    let course = course(phase::MEASURE, 0, 0, 1);
     let arena = arena(course, Perturbations::OFF)?;
     let plan = plan::with(&Plan::default(), "torture_type=ticket stall_secs=1")?;
     let mut writers = KVec::with_capacity(3, GFP_KERNEL)?;
@@ -165,12 +166,7 @@ pub(super) fn beside_one_that_left() -> Result<u64> {
         // SAFETY: Writers and threads stay until this is dropped.
         let mut watch = unsafe { Watch::new("ticket", &plan, &writers, &threads) }?;
         watch.start();
-        for _ in 0..600 {
-            if watch.any_stalled() {
-                break;
-            }
-            shim::sleep_ms(10);
-        }
+        until_one_stalled(&watch);
         // The look that is under way ends.
         watch.stop();
         Ok(watch.stalled())
@@ -184,13 +180,7 @@ pub(super) fn beside_one_that_left() -> Result<u64> {
 /// How many of the three have stalled as soon as one has, or after some seconds. Then the same more than a second later.
 pub(super) fn of_three() -> Result<[u64; 2]> {
     begins();
-    let course = Course {
-        phase: Word::new(phase::MEASURE),
-        cs_steps: 0,
-        ncs_steps: 0,
-        checks: Checks::ALL,
-        seed: 1,
-    };
+    let course = course(phase::MEASURE, 0, 0, 1);
     let arena = arena(course, Perturbations::OFF)?;
     let plan = plan::with(&Plan::default(), "torture_type=ticket stall_secs=1")?;
     let over = Word::new(0);
@@ -231,12 +221,7 @@ pub(super) fn of_three() -> Result<[u64; 2]> {
         watch.start();
         runs_on(0, cpus() - 1)?;
         spins.start();
-        for _ in 0..600 {
-            if watch.any_stalled() {
-                break;
-            }
-            shim::sleep_ms(10);
-        }
+        until_one_stalled(&watch);
         let before = watch.stalled();
         shim::sleep_ms(1600);
         Ok([before, watch.stalled()])

@@ -253,6 +253,17 @@ struct Seen {
     nested: u64,
 }
 
+/// The course of a run that is in this phase, with all checks.
+pub(super) fn course(phase: u32, cs_steps: u32, ncs_steps: u32, seed: u64) -> Course {
+    Course {
+        phase: Word::new(phase),
+        cs_steps,
+        ncs_steps,
+        checks: Checks::ALL,
+        seed,
+    }
+}
+
 /// An arena with a lock that is none yet.
 pub(super) fn arena(course: Course, plan: Perturbations) -> Result<KBox<Arena>> {
     Ok(KBox::new(
@@ -266,6 +277,18 @@ pub(super) fn arena(course: Course, plan: Perturbations) -> Result<KBox<Arena>> 
     )?)
 }
 
+/// Gives an arena that has no lock yet one with room for so many states: a [`Recorder`], or a [`Refuser`].
+fn recorded(arena: &Arena, states: usize) -> Result<*mut Record> {
+    let record = Record {
+        seen: KVVec::with_capacity(states, GFP_KERNEL)?,
+        phase: &raw const arena.course.phase,
+    };
+    let state = arena.lock.state::<Recorder>();
+    // SAFETY: The cell is empty and has room.
+    unsafe { state.write(record) };
+    Ok(state)
+}
+
 impl Work {
     /// So many sections of one writer, in this phase.
     fn seen(&self, laps: Laps, sections: usize, phase: u32) -> Result<Seen> {
@@ -274,24 +297,12 @@ impl Work {
 
     /// The same until so many states are kept, with what may perturb it.
     fn kept(&self, laps: Laps, states: usize, phase: u32, plan: Perturbations) -> Result<Seen> {
-        let course = Course {
-            phase: Word::new(phase),
-            cs_steps: self.cs_steps,
-            ncs_steps: self.ncs_steps,
-            checks: Checks::ALL,
-            seed: self.seed,
-        };
+        let course = course(phase, self.cs_steps, self.ncs_steps, self.seed);
         let arena = arena(course, plan)?;
-        let record = Record {
-            seen: KVVec::with_capacity(states, GFP_KERNEL)?,
-            phase: &raw const arena.course.phase,
-        };
-        let state = arena.lock.state::<Recorder>();
-        // SAFETY: The cell is empty and has room.
-        unsafe { state.write(record) };
+        let state = recorded(&arena, states)?;
         let writer = Writer::new(&raw const *arena, self.id, null(), null());
         laps(&writer, &arena);
-        // SAFETY: It was written above, and the writer has left.
+        // SAFETY: `recorded` wrote it, and the writer has left.
         let record = unsafe { state.read() };
         Ok(Seen {
             states: record.seen,
@@ -436,13 +447,7 @@ mod handover_work {
     #[test]
     fn sections_count_by_their_begin() -> Result {
         for laps in [writer::laps::<Turner> as Laps, perturbed::laps::<Turner>] {
-            let course = Course {
-                phase: Word::new(phase::WARM),
-                cs_steps: 1,
-                ncs_steps: 1,
-                checks: Checks::ALL,
-                seed: 5,
-            };
+            let course = course(phase::WARM, 1, 1, 5);
             let arena = arena(course, Perturbations::OFF)?;
             let turn = Turn {
                 sections: 0,
@@ -464,25 +469,13 @@ mod handover_work {
             (perturbed::laps::<Refuser> as Laps, 0),
             (perturbed::laps::<Recorder>, 20),
         ] {
-            let course = Course {
-                phase: Word::new(phase::MEASURE),
-                cs_steps: 1,
-                ncs_steps: 1,
-                checks: Checks::ALL,
-                seed: 5,
-            };
+            let course = course(phase::MEASURE, 1, 1, 5);
             let arena = arena(course, Perturbations::OFF)?;
-            let record = Record {
-                seen: KVVec::with_capacity(40, GFP_KERNEL)?,
-                phase: &raw const arena.course.phase,
-            };
-            let state = arena.lock.state::<Recorder>();
-            // SAFETY: The cell is empty and has room. Both locks have such a state.
-            unsafe { state.write(record) };
+            let state = recorded(&arena, 40)?;
             let times = Times::new();
             let writer = Writer::new(&raw const *arena, 1, null(), &times);
             laps(&writer, &arena);
-            // SAFETY: It was written above, and the writer has left.
+            // SAFETY: `recorded` wrote it, and the writer has left.
             drop(unsafe { state.read() });
             // SAFETY: This thread was the writer, and it is done.
             let latency = unsafe { times.of_done() };
@@ -575,13 +568,7 @@ mod handover_work {
     /// A long hold takes its time. (A host may add to it, but to each of five no such time again.)
     #[test]
     fn holds_have_their_time() -> Result {
-        let course = Course {
-            phase: Word::new(phase::MEASURE),
-            cs_steps: 0,
-            ncs_steps: 0,
-            checks: Checks::ALL,
-            seed: 5,
-        };
+        let course = course(phase::MEASURE, 0, 0, 5);
         let plan = Perturbations {
             long_hold: 20,
             ..Perturbations::OFF
@@ -613,21 +600,9 @@ mod handover_work {
     #[test]
     fn interrupts_have_the_same_work() -> Result {
         for cs_steps in [0, 1, 20, 400] {
-            let course = Course {
-                phase: Word::new(phase::MEASURE),
-                cs_steps,
-                ncs_steps: 7,
-                checks: Checks::ALL,
-                seed: 5,
-            };
+            let course = course(phase::MEASURE, cs_steps, 7, 5);
             let arena = arena(course, Perturbations::OFF)?;
-            let record = Record {
-                seen: KVVec::with_capacity(40, GFP_KERNEL)?,
-                phase: &raw const arena.course.phase,
-            };
-            let state = arena.lock.state::<Recorder>();
-            // SAFETY: The cell is empty and has room.
-            unsafe { state.write(record) };
+            let state = recorded(&arena, 40)?;
             let irq = Writer::new(&raw const *arena, 2, null(), null());
             let tick = || {
                 // SAFETY: Paired with `interrupts_enable` below.
@@ -646,7 +621,7 @@ mod handover_work {
             for _ in 0..21 {
                 tick();
             }
-            // SAFETY: It was written above.
+            // SAFETY: `recorded` wrote it.
             let record = unsafe { state.read() };
             assert_eq!((irq.total.read(), record.seen.len()), (20, 40));
             for at in record.seen.chunks_exact(2) {
