@@ -19,12 +19,13 @@
 //! | `cells.rs` | the locks of a run, and locktorture's |
 //! | `course.rs` | what contenders do, for every lock |
 //! | `due.rs` | a thread that becomes due in a section |
+//! | `figures.rs` | what the figures of a run rest on |
 //! | `irq.rs` | locks whose owners have interrupts off, beside timers that take them |
 //! | `nested.rs` | in which order nested locks are released |
 //! | `nodes.rs` | each CPU's nodes: none left, from an interrupt |
 //! | `refused.rs` | what the harness hears of a deadlock |
-//! | `run.rs` | what a run computes, and what it asks of its caller |
-//! | `stalls.rs` | writers under the watchdog |
+//! | `run.rs` | what a run is told by its writers, and what it asks of its caller |
+//! | `stalls.rs` | the watchdog, writers under it, and its timer |
 //! | `tally.rs` | a world that counts its words' steps |
 //! | `team.rs` | kthreads that begin together and are joined |
 //! | `work.rs` | what writers do, seen by a lock that records them |
@@ -34,6 +35,7 @@ mod cells;
 mod course;
 #[cfg(CONFIG_PREEMPTION)]
 mod due;
+mod figures;
 mod irq;
 mod nested;
 mod nodes;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! A CPU that hangs, which no thread has, a softirq's neither. The watchdog's timer is on such a CPU, and sees who spins
-//! there, who acquires elsewhere and who sleeps. A thread that fell asleep there goes on elsewhere.
+//! there, who acquires elsewhere and who sleeps. A thread that fell asleep there goes on elsewhere. The watchdog's timer
+//! makes up for no tick, and ends with its handler.
 
 use super::{
     team::{begins, cpus, reached},
@@ -22,6 +23,7 @@ use crate::{
 use core::ptr::{from_ref, null, null_mut};
 use kernel::{
     ffi::{c_int, c_void},
+    macros::kunit_tests,
     prelude::*,
 };
 
@@ -98,7 +100,7 @@ unsafe extern "C" fn hangs(arg: *mut c_void) -> c_int {
 }
 
 /// Whether a thread that sleeps on a CPU goes on while that CPU hangs.
-pub(super) fn of_a_sleeper() -> Result<bool> {
+fn of_a_sleeper() -> Result<bool> {
     begins();
     let word = Word::new(state::WELL);
     let arg = from_ref(&word).cast_mut().cast();
@@ -145,7 +147,7 @@ unsafe extern "C" fn sleeps(_: *mut c_void) -> c_int {
 }
 
 /// How many have stalled of two writers that sleep, beside one that has left, in six seconds at most.
-pub(super) fn beside_one_that_left() -> Result<u64> {
+fn beside_one_that_left() -> Result<u64> {
     begins();
     let course = course(phase::MEASURE, 0, 0, 1);
     let arena = arena(course, Perturbations::OFF)?;
@@ -178,7 +180,7 @@ pub(super) fn beside_one_that_left() -> Result<u64> {
 }
 
 /// How many of the three have stalled as soon as one has, or after some seconds. Then the same more than a second later.
-pub(super) fn of_three() -> Result<[u64; 2]> {
+fn of_three() -> Result<[u64; 2]> {
     begins();
     let course = course(phase::MEASURE, 0, 0, 1);
     let arena = arena(course, Perturbations::OFF)?;
@@ -232,4 +234,55 @@ pub(super) fn of_three() -> Result<[u64; 2]> {
         thread.stop();
     }
     seen
+}
+
+#[kunit_tests(handover_stalls)]
+mod handover_stalls {
+    use super::{beside_one_that_left, of_a_sleeper, of_three};
+    use crate::kunit::{
+        irq::{dropped_beside_its_handler, late_ticks},
+        team::cpus,
+    };
+    use kernel::prelude::*;
+
+    /// A writer that has a CPU and acquires nothing has stalled, though another acquires. One without a CPU has not.
+    #[test]
+    fn one_that_spins_has_stalled() -> Result {
+        assert!(cpus() >= 2);
+        let [before, after] = of_three()?;
+        assert_eq!((before, after), (1, 1));
+        Ok(())
+    }
+
+    /// Where a writer has left, the others stall as they do else.
+    #[test]
+    fn two_have_stalled_beside_one_that_left() -> Result {
+        assert_eq!(beside_one_that_left()?, 2);
+        Ok(())
+    }
+
+    /// A timer that could not tick for long makes up for none of its ticks. (Fifteen were due at least.)
+    #[test]
+    fn late_ticks_are_one() -> Result {
+        let late = late_ticks()?;
+        assert!((1..8).contains(&late));
+        Ok(())
+    }
+
+    /// What acts on a stall may sleep on the CPU that hangs.
+    #[test]
+    fn a_sleep_ends_where_its_cpu_hangs() -> Result {
+        assert!(cpus() >= 2);
+        assert!(of_a_sleeper()?);
+        Ok(())
+    }
+
+    /// Whoever drops a timer may free what its handler has.
+    #[test]
+    fn a_timer_waits_for_its_handler() -> Result {
+        assert!(cpus() >= 2);
+        let [begun, ended, later] = dropped_beside_its_handler()?;
+        assert!(begun != 0 && ended == begun && later == begun);
+        Ok(())
+    }
 }
