@@ -201,12 +201,16 @@ class Inside(Guests):
         began = time.monotonic()
         code, boots, said = self.inside("exec sleep 60", self.WELL)
         self.assertEqual((code, boots), (0, 2), said)
-        self.assertIn("before the job: it said nothing for 2 s (boot 1 of 3)", said)
+        self.assertIn("before the job: none began in 2 s of silence, or in 10 s (boot 1 of 3)", said)
         self.assertLess(time.monotonic() - began, 30)
         # One that goes on, however slowly, is no such kernel, for a while.
         self.write("boots", "")
         code, boots, said = self.inside("for i in 1 2 3 4 5; do sleep 1; echo $i >>$console; done; " + self.WELL)
         self.assertEqual((code, boots), (0, 1), said)
+        # One that goes on for ever does not start either.
+        self.write("boots", "")
+        code, boots, said = self.inside("for i in $(seq 60); do sleep 0.5; echo $i >>$console; done", self.WELL)
+        self.assertEqual((code, boots), (0, 2), said)
 
     def test_a_fault_ends_the_guest(self):
         self.inside(self.WELL)

@@ -63,6 +63,12 @@ class Sides(unittest.TestCase):
             self.assertEqual(told, ["handover: apart: writers: 2, stock kernel: twa to raw_spin_lock",
                                     "handover: 0 of 1 ratios are the same within their spread"])
 
+    def test_both_medians_lie_in_the_others_spread(self):
+        """Here one does, and the other does not."""
+        narrow, wide = [{"twa": 90}, {"twa": 110}], [{"twa": 95}, {"twa": 300}]
+        for before, after in ((narrow, wide), (wide, narrow)):
+            self.assertEqual(self.compared(before, after)[0], 1)
+
     def test_one_that_a_side_lacks_is_apart(self):
         both, one = [{"twa": 90, "mcs": 80}], [{"twa": 90}]
         for before, after, row in ((both, one, ",0.800,,0.800 to 0.800; "), (one, both, ",,0.800,; 0.800 to 0.800")):

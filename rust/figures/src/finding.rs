@@ -109,5 +109,8 @@ mod tests {
         assert_eq!(of(&[731.0, 4959.0]).unwrap(), "731 ns to 5.0 \u{b5}s");
         assert_eq!(of(&[1913.0, 3305.0]).unwrap(), "1.91 to 3.3 \u{b5}s");
         assert_eq!(of(&[3_262_463.0]).unwrap(), "3.3 ms");
+        // Three digits of it are those of the next unit.
+        assert_eq!(of(&[999.7]).unwrap(), "1.00 \u{b5}s");
+        assert_eq!(of(&[999.2]).unwrap(), "999 ns");
     }
 }

@@ -242,3 +242,34 @@ pub fn latency(path: &Path, file: &str, remarks: &[String]) -> Result<Bars, Stri
         small_print,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_times_are_before_the_median() {
+        let half = |histogram: &str, count| {
+            let it = Times {
+                kernel: String::new(),
+                boot: 1,
+                lock: String::new(),
+                writers: 2,
+                run: 1,
+                what: String::new(),
+                count,
+                p99_ns: 0.0,
+                longest_ns: 0.0,
+                tsc_khz: 500_000.0,
+                histogram: histogram.to_owned(),
+            };
+            it.half()
+        };
+        // A tick is 2 ns. The first two are at a bucket's edge.
+        assert_eq!(half("6=4+8=4", 8), Some(128.0));
+        assert_eq!(half("6=4+7=4+8=8", 16), Some(256.0));
+        assert_eq!(half("7=4", 4), Some(192.0));
+        assert_eq!(half("6=2+8=6", 8), Some(2.0 * (128.0 + 128.0 / 3.0)));
+        assert_eq!(half("0=3+9=1", 4), Some(2.0 * 2.0 / 3.0));
+    }
+}
