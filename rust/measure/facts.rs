@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 
-//! What an experiment's facts make of what was seen: which slow path a spinlock has, and who traces.
+//! What an experiment's facts make of what was seen. They name a spinlock's slow path, who traces, and the CPUs' governor.
 
 use core::fmt::{self, Display, Formatter};
 
@@ -147,5 +147,62 @@ impl Display for Tracers<'_> {
             0 => Ok(()),
             more => write!(f, "{between}and-{more}-more"),
         }
+    }
+}
+
+/// How much of a function's code [`is_patched`] looks at, in bytes.
+pub const CODE: usize = 9;
+
+/// Whether something is patched into a function of x86-64, by the first bytes of its code. None: they do not show it.
+///
+/// The function tracer, BPF and kprobes put a call, a jump or a breakpoint at an entry. It comes after `endbr64`, with which
+/// every function begins where the kernel has IBT. Elsewhere the kernel has sealed the entry, or FineIBT has.
+///
+/// # Examples
+///
+/// ```
+/// use handover_measure::facts::is_patched;
+///
+/// assert_eq!(is_patched([0xcc, 0, 0, 0, 0, 0, 0, 0, 0], false), Some(true));
+/// assert_eq!(is_patched([0xf3, 0x0f, 0x1e, 0xfa, 0x90, 0, 0, 0, 0], true), Some(false));
+/// ```
+pub fn is_patched(code: [u8; CODE], is_ibt: bool) -> Option<bool> {
+    let entry = match code {
+        [0xf3, 0x0f, 0x1e, 0xfa, entry, ..] => entry,
+        _ if is_ibt => return None,
+        [entry, ..] => entry,
+    };
+    // call, jmp, int3
+    Some(matches!(entry, 0xe8 | 0xe9 | 0xcc))
+}
+
+/// The room for a governor's name and its NUL: the kernel's CPUFREQ_NAME_LEN.
+pub const GOVERNOR: usize = 16;
+
+/// The governor of the CPUs' frequency, by the name of each CPU's, which is empty where no driver changes it. `none` is that
+/// of all such CPUs, and `mixed` where CPUs differ. Names end with a NUL, or fill their room.
+///
+/// # Examples
+///
+/// ```
+/// use handover_measure::facts::governor;
+///
+/// let [none, performance] = [*b"\0_______________", *b"performance\0____"];
+/// assert!(governor([performance, performance].into_iter()).starts_with(b"performance\0"));
+/// assert!(governor([none, none].into_iter()).starts_with(b"none\0"));
+/// assert!(governor([performance, none].into_iter()).starts_with(b"mixed\0"));
+/// ```
+pub fn governor(each: impl Iterator<Item = [u8; GOVERNOR]>) -> [u8; GOVERNOR] {
+    let mut each = each.fuse();
+    let first = each.next().unwrap_or_default();
+    let length = |name: &[u8; GOVERNOR]| name.iter().position(|byte| *byte == 0);
+    let is_first = |name: [u8; GOVERNOR]| {
+        let end = length(&name).unwrap_or(GOVERNOR);
+        length(&name) == length(&first) && name[..end] == first[..end]
+    };
+    match length(&first) {
+        _ if !each.all(is_first) => *b"mixed\0\0\0\0\0\0\0\0\0\0\0",
+        Some(0) => *b"none\0\0\0\0\0\0\0\0\0\0\0\0",
+        _ => first,
     }
 }

@@ -69,6 +69,23 @@ pub struct Outcome<L: 'static> {
     pub perturbed: Perturbed,
 }
 
+/// The failures of a run's counters: by how much they differ from what the writers `acquired`. A writer that hangs may be
+/// between the two, so that there are none beside it.
+///
+/// # Examples
+///
+/// ```
+/// use handover_measure::outcome::counter_failures;
+///
+/// assert_eq!(counter_failures(0, 97, 100), 3);
+/// ```
+pub fn counter_failures(hung: u64, counted: u64, acquired: u64) -> u64 {
+    match hung {
+        0 => counted.abs_diff(acquired),
+        _ => 0,
+    }
+}
+
 impl<L> Outcome<L> {
     /// All failures.
     pub fn failures(&self) -> u64 {

@@ -72,14 +72,15 @@ class Locktorture(Suites):
     def lines(self, lock, inner, took=15.25):
         return [f"[    2.000000] @@ lock {lock}", *(f"[    3.000000] {line}" for line in inner), f"[   {2 + took:.6f}] @@ over {lock}"]
 
-    def tortured(self, done, cpus=2, count="3389626", judge="", took=15.25):
+    def tortured(self, done, cpus=2, count="3389626", judge="", took=15.25, nested="0xff of ticket"):
         """(exit, its lines, the rows of locktorture.csv)."""
         self.suite("tests/suites/locktorture", "scripts/guest/told", "scripts/lib/verdict.sh")
         self.stub("bin/nproc", f"echo {cpus}")
         self.stub("scripts/build/locktorture", "echo $PWD/build/tree")
         self.stub("build/tree/judge/parse-console.sh", f"case $2 in *busted) echo FAILURE ;; *) :; {judge} ;; esac")
         self.stub("build/tree/judge/kvm-recheck-lock.sh", f"echo 'it ------- {count} acquisitions (per s)'")
-        console = [*self.lines("handover_ticket", done, took), *self.lines("lock_busted", ["--- End of test: FAILURE"]), "quiet"]
+        console = [*self.lines("handover_ticket", done, took), *self.lines("lock_busted", ["--- End of test: FAILURE"]), "quiet",
+                   f"[   40.000000] handover: locktorture took nested locks {nested}"]
         (self.top / "console").write_text("\r\n".join(console) + "\r\n")
         self.stub("scripts/guest/boot", f"""
             printf 'ok handover_ticket was tortured\\nok all modules can go\\r\\n@@ perturbations stutter=5 all\\n@@ verdicts 2\\n' >{self.out}/stream
@@ -108,7 +109,8 @@ class Locktorture(Suites):
         code, said, rows = self.tortured(self.DONE, judge="echo WARNING: Summary: Bugs: 1")
         self.assertEqual((code, rows[1].split(",")[-1]), (1, "not: passes"))
         self.assertIn("not ok locktorture: handover_ticket passes: WARNING: Summary: Bugs: 1", said)
-        for more in ({"count": "1000"}, {"count": ""}, {"took": 14.9}):
+        for more in ({"count": "1000"}, {"count": ""}, {"took": 14.9}, {"nested": "0x7f of ticket"}, {"nested": "0xff of twa"},
+                     {"nested": "0xff of ticket_irq"}):
             code, _, rows = self.tortured(self.DONE, **more)
             self.assertEqual((code, rows[1].split(",")[-1]), (1, "not: passes"), more)
 

@@ -114,6 +114,19 @@ two_controls() {
 	left
 }
 
+# A stop that comes before the control thread has a CPU is heard.
+early_stop() {
+	insmod /handover.ko experiment=none || return 1
+	control=$(grep -l '^ho_control' /proc/[0-9]*/comm | cut -d/ -f3)
+	taskset -p 8 "$control" >/dev/null && hog_cpu_3 || return 1
+	echo "torture_type=twa nwriters_stress=1 duration=60 runs=1" >$debug/control && echo stop >$debug/control
+	rc=$?
+	leave_cpu_3
+	[ $rc -eq 0 ] && await stopped 10 || { cat $debug/status; rmmod handover; return 1; }
+	rmmod handover || return 1
+	left
+}
+
 # state_is STATE : at once.
 state_is() { grep -q "^state: $1" $debug/status || { echo "not $1: $(head -n 1 $debug/status)"; return 1; }; }
 
@@ -233,6 +246,7 @@ verdict "an open file keeps the module" held
 verdict "files are read and written beside removals" beside_removals
 verdict "two who have control open" two_controls
 verdict "stop in each state" stops
+verdict "a stop before the begin" early_stop
 verdict "threads have names and give way" named
 verdict "64 writers on 4 CPUs" crowd
 verdict "CPU hotplug under 4 writers" hotplug 4

@@ -76,6 +76,14 @@ worked() {
 }
 [ $# -eq 1 ] || verdict "locktorture's steps" worked
 
+# taken : another module has the name of a lock. Those before it in the list are offered, and taken back.
+taken() {
+	rmmod handover && mark && insmod /locktorture/taken.ko && insmod /handover.ko experiment=none || { since; return 1; }
+	since | grep -q 'taken: -22 -22 -22 -22 0 -17' && since | grep -q "handover: locktorture does not take twa: $(errname EEXIST 17)" || { since; return 1; }
+	! since | grep 'locktorture knows' || return 1
+	rmmod handover && rmmod taken && insmod /handover.ko experiment=none
+}
+
 gone() {
 	[ "$(cat /sys/module/handover/refcnt)" -eq 0 ] || { echo "references are left"; return 1; }
 	# What it offered is taken back: it may offer all again.
@@ -84,6 +92,7 @@ gone() {
 	since | grep -q "handover: locktorture knows $known locks" || { since; return 1; }
 	rmmod handover && rmmod torture
 }
+[ $# -eq 1 ] || verdict "a name that another module has" taken
 verdict "all modules can go" gone
 echo "@@ perturbations $perturbations"
 finish

@@ -293,6 +293,10 @@ bare() {
 	! is_rt || types=twa,ticket,raw_spin_lock
 	grep -qE "^workload: experiment=torture torture_type=$types"' nwriters_stress=1,2,4 cs_steps=20 ncs_steps=400 checks=owner,counter,order,progress duration=30 runs=7 stall_secs=10 seed=[1-9][0-9]* nice=19$' \
 		$debug/status || { cat $debug/status; return 1; }
+	rmmod handover || return 1
+	# What is around a word of insmod is none of it.
+	insmod /handover.ko 'runs=" 2 "' || { dmesg | tail -n 3; return 1; }
+	grep -q '^workload: .* runs=2 ' $debug/status || { cat $debug/status; return 1; }
 	rmmod handover
 }
 

@@ -6,7 +6,7 @@ only=${1:-}
 . /verdict
 
 # until_stalled LOOKS : CPU 3 is the loops' until the watchdog speaks (0), or for so many looks (1), at each of which /tmp/seen has
-# what was acquired. 2: it was not theirs. Looks begin before that. $spoken is when the watchdog was heard.
+# what was acquired. 2: it was not theirs. Looks begin before that. $spoken is when the watchdog was heard. It then looks once more.
 until_stalled() {
 	looks=0
 	acquired >/tmp/seen
@@ -17,6 +17,7 @@ until_stalled() {
 		usleep 100000
 	done
 	read -r spoken _ </proc/uptime
+	usleep 300000
 	leave_cpu_3 || return 2
 	[ $looks -lt $1 ]
 }

@@ -136,40 +136,28 @@ static const char *governor_of(struct cpufreq_policy *policy)
 		return "performance";
 	return policy->policy == CPUFREQ_POLICY_POWERSAVE ? "powersave" : "unknown";
 }
-
-static void add_governor(char *name, size_t len, const char *its)
-{
-	if (!*name)
-		strscpy(name, its, len);
-	else if (strncmp(name, its, len - 1))
-		strscpy(name, "mixed", len);
-}
 #endif
 
 /*
- * The governor of the CPUs' frequency into @name of @len bytes: "none" where no driver changes it,
- * "mixed" where CPUs differ.
+ * The governor of @cpu's frequency into @name of @len bytes, which are zero: it stays empty where no
+ * driver changes it. Returns 1; 0 for a CPU that is off line; -ENOENT for one that is none.
  */
-void handover_governor(char *name, size_t len)
+int handover_governor(unsigned int cpu, char *name, size_t len)
 {
+	if (cpu >= nr_cpu_ids)
+		return -ENOENT;
+	if (!cpu_online(cpu))
+		return 0;
 #ifdef CONFIG_CPU_FREQ
-	unsigned int cpu;
+	struct cpufreq_policy *policy __free(put_cpufreq_policy) = cpufreq_cpu_get(cpu);
 
-	*name = 0;
-	for_each_online_cpu(cpu) {
-		struct cpufreq_policy *policy __free(put_cpufreq_policy) = cpufreq_cpu_get(cpu);
-
-		if (!policy) {
-			add_governor(name, len, "none");
-			continue;
-		}
+	if (policy) {
 		/* The name is its governor's, which may go. */
 		guard(cpufreq_policy_read)(policy);
-		add_governor(name, len, governor_of(policy));
+		strscpy(name, governor_of(policy), len);
 	}
-#else
-	strscpy(name, "none", len);
 #endif
+	return 1;
 }
 
 #ifdef CONFIG_TRACEPOINTS
@@ -223,11 +211,12 @@ unsigned int handover_trace_events(char *names, size_t len)
 }
 
 /*
- * Whether something is patched into the functions that writers call: what the function tracer, BPF and
- * a kprobe put at their entries. -1 where the code does not show it. (No list of all that are traced
- * is exported; a tracer of other functions alone is not seen.)
+ * The first @len bytes of the code of function @i of those that writers call, into which the function
+ * tracer, BPF and kprobes patch. Returns 0; -ENOENT after the last of them; another error where the
+ * code does not show who traces. (No list of all that are traced is exported; a tracer of other functions alone is
+ * not seen.)
  */
-int handover_traced_calls(void)
+int handover_code(unsigned int i, u8 *code, size_t len)
 {
 #if defined(CONFIG_X86_64) && defined(CONFIG_DYNAMIC_FTRACE)
 	static void *const calls[] = {
@@ -247,27 +236,12 @@ int handover_traced_calls(void)
 #endif
 	};
 
-	for (int i = 0; i < ARRAY_SIZE(calls); i++) {
-		static const u8 endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-		u8 code[5], *at = calls[i];
-
-		if (copy_from_kernel_nofault(code, at, sizeof(code)))
-			return -1;
-		if (!memcmp(code, endbr, sizeof(endbr))) {
-			if (copy_from_kernel_nofault(code, at + sizeof(endbr), sizeof(code)))
-				return -1;
-		} else if (IS_ENABLED(CONFIG_X86_KERNEL_IBT)) {
-			/* FineIBT has put another word there. */
-			return -1;
-		}
-		/* call, jmp, int3 */
-		if (code[0] == 0xe8 || code[0] == 0xe9 || code[0] == 0xcc)
-			return 1;
-	}
-	return 0;
+	if (i >= ARRAY_SIZE(calls))
+		return -ENOENT;
+	return copy_from_kernel_nofault(code, calls[i], len);
 #elif defined(CONFIG_FUNCTION_TRACER) || defined(CONFIG_KPROBES)
-	return -1;
+	return -EOPNOTSUPP;
 #else
-	return 0;
+	return -ENOENT;
 #endif
 }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     locks::Word as _,
     measure::{
-        facts::{self as words, Answers, SlowPath},
+        facts::{self as words, Answers, SlowPath, CODE, GOVERNOR},
         latency::Clock,
         plan::Kind,
     },
@@ -22,7 +22,8 @@ use crate::{
 };
 use kernel::{
     bindings::raw_spinlock,
-    ffi::{c_char, c_int, c_void},
+    error::to_result,
+    ffi::{c_int, c_void},
     fmt::{self, Display, Formatter},
     prelude::*,
     str::CStr,
@@ -60,12 +61,37 @@ impl Facts {
     }
 }
 
-/// The kernel's CPUFREQ_NAME_LEN.
-const GOVERNOR: usize = 16;
-
 fn governor() -> Name<GOVERNOR> {
-    // SAFETY: The buffer has the length that is given.
-    Name::of(|to, len| unsafe { shim::handover_governor(to, len) })
+    let each = |cpu| {
+        let mut name = [0; GOVERNOR];
+        // SAFETY: The buffer has the length that is given.
+        let online = unsafe { shim::handover_governor(cpu, name.as_mut_ptr().cast(), GOVERNOR) };
+        (online, name)
+    };
+    let known = (0..).map(each).take_while(|(online, _)| *online >= 0);
+    Name(words::governor(
+        known
+            .filter(|(online, _)| *online > 0)
+            .map(|(_, name)| name),
+    ))
+}
+
+/// Whether the functions that writers call are patched; negative: unknown.
+fn traced_calls() -> c_int {
+    for call in 0.. {
+        let mut code = [0; CODE];
+        // SAFETY: The buffer has the length that is given.
+        match to_result(unsafe { shim::handover_code(call, code.as_mut_ptr(), CODE) }) {
+            Ok(()) => match words::is_patched(code, cfg!(CONFIG_X86_KERNEL_IBT)) {
+                Some(false) => {}
+                Some(true) => return 1,
+                None => return -1,
+            },
+            Err(ENOENT) => break,
+            Err(_) => return -1,
+        }
+    }
+    0
 }
 
 /// A name that C wrote, with its NUL.
@@ -73,13 +99,6 @@ fn governor() -> Name<GOVERNOR> {
 struct Name<const N: usize>([u8; N]);
 
 impl<const N: usize> Name<N> {
-    /// What `write` writes into so many bytes.
-    fn of(write: impl FnOnce(*mut c_char, usize)) -> Self {
-        let mut bytes = [0; N];
-        write(bytes.as_mut_ptr().cast(), N);
-        Self(bytes)
-    }
-
     fn as_str(&self) -> &str {
         CStr::from_bytes_until_nul(&self.0).map_or("?", |name| name.to_str().unwrap_or("?"))
     }
@@ -120,8 +139,7 @@ impl Tracers {
             self.events = self.events.max(count(&mut Name([0; 96])));
         }
         if self.calls == 0 {
-            // SAFETY: No requirements.
-            self.calls = unsafe { shim::handover_traced_calls() };
+            self.calls = traced_calls();
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct Cells {
     tokens: [UnsafeCell<u32>; 1 + NESTED],
     /// Whether one of the locks was ever refused.
     is_refused: Once<bool>,
+    /// Whether each nested lock was ever acquired. Its owner writes it.
+    were_acquired: [Once<bool>; NESTED],
 }
 
 // SAFETY: Only a lock's owner accesses its token. A lock that does not exclude is a control: its token may be
@@ -32,6 +34,7 @@ impl Cells {
             locks: [const { LockCell::new() }; 1 + NESTED],
             tokens: [const { UnsafeCell::new(0) }; 1 + NESTED],
             is_refused: Once::new(false),
+            were_acquired: [const { Once::new(false) }; NESTED],
         }
     }
 
@@ -101,6 +104,18 @@ impl Cells {
         unsafe { self.unlock::<S>(0) };
     }
 
+    /// The nested locks that were ever acquired, a bit each.
+    pub(crate) fn nested(&self) -> u32 {
+        let were = self.were_acquired.iter().enumerate();
+        were.map(|(at, was)| u32::from(was.read()) << at).sum()
+    }
+
+    /// Has refusals told no more.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub(crate) fn hush(&self) {
+        self.is_refused.write(true);
+    }
+
     /// Acquires the nested locks of `set`, a bit each, the lowest first.
     ///
     /// # Safety
@@ -110,6 +125,10 @@ impl Cells {
         for at in (0..NESTED).filter(|at| set >> at & 1 != 0) {
             // SAFETY: By this function's contract.
             unsafe { self.lock::<S>(1 + at) };
+            // Once: the line is all writers'.
+            if !self.were_acquired[at].read() {
+                self.were_acquired[at].write(true);
+            }
         }
     }
 
@@ -131,6 +150,10 @@ macro_rules! tortured {
     ($name:ident, $subject:ty) => {
         static CELLS: crate::harness::locktorture::Cells =
             crate::harness::locktorture::Cells::new();
+
+        fn nested_of_tortured() -> u32 {
+            CELLS.nested()
+        }
 
         fn make_tortured() {
             // SAFETY: Only the module's init calls it.

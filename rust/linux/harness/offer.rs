@@ -8,7 +8,7 @@
 use super::{registry::LOCKS, shim};
 use kernel::{error::to_result, prelude::*};
 
-/// Locks that are offered until this is dropped.
+/// Locks that are offered until this is dropped. The log then says which nested locks were ever acquired, a bit each.
 pub(crate) struct Offer(());
 
 impl Offer {
@@ -42,5 +42,14 @@ impl Drop for Offer {
     fn drop(&mut self) {
         // SAFETY: By the contract of `new`.
         unsafe { shim::handover_torture_withdraw() };
+        for lock in LOCKS {
+            match (lock.nested_of_tortured)() {
+                0 => {}
+                nested => pr_info!(
+                    "locktorture took nested locks {nested:#x} of {}\n",
+                    lock.name
+                ),
+            }
+        }
     }
 }

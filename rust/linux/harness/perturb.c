@@ -9,6 +9,7 @@
 #include <linux/cpumask.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/mutex.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
 
@@ -85,8 +86,9 @@ unsigned int handover_cpu_after(unsigned int cpu)
 	return cpumask_next_wrap(cpu, cpu_online_mask);
 }
 
-/* CPUs that are off line by what follows. One thread at a time uses it. */
+/* CPUs that are off line by what follows. */
 static struct cpumask taken;
+static DEFINE_MUTEX(taken_mutex);
 
 static bool handover_online(unsigned int cpu)
 {
@@ -129,6 +131,7 @@ static bool handover_offline(unsigned int cpu)
  */
 int handover_onoff(u32 drawn)
 {
+	guard(mutex)(&taken_mutex);
 	for (unsigned int i = 0; i < nr_cpu_ids; i++) {
 		unsigned int cpu = (drawn % nr_cpu_ids + i) % nr_cpu_ids;
 
@@ -150,6 +153,7 @@ unsigned int handover_onoff_end(void)
 {
 	unsigned int cpu;
 
+	guard(mutex)(&taken_mutex);
 	for_each_cpu(cpu, &taken)
 		for (int i = 0; i < 10 && !handover_online(cpu); i++)
 			handover_sleep_ms(100);

@@ -42,6 +42,8 @@ pub(crate) struct Entry {
     pub(crate) make_tortured: fn(),
     /// What locktorture calls.
     pub(crate) tortured: TortureCalls,
+    /// Which nested locks it ever acquired, a bit each.
+    pub(crate) nested_of_tortured: fn() -> u32,
 }
 
 // SAFETY: The name that `tortured` points to is static.
@@ -71,6 +73,7 @@ macro_rules! entry {
             pairs,
             make_tortured,
             tortured: TORTURED,
+            nested_of_tortured,
         };
 
         crate::harness::locktorture::tortured!($name, $subject);

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     locks::Word as _,
     measure::{
-        outcome::{Outcome, Share},
+        outcome::{counter_failures, Outcome, Share},
         perturb::Perturbed,
         prng::first_ticket,
         statistics::Tally,
@@ -310,8 +310,9 @@ impl<'a> Run<'a> {
             max: tally.max,
             jain_ppm: tally.jain_ppm,
             owner_failures: sum(|share| share.owner_failures),
-            counter_failures: if self.plan.checks.counter() && hung == 0 {
-                completed.abs_diff(sum(|share| share.total).wrapping_add(perturbed.irqs))
+            counter_failures: if self.plan.checks.counter() {
+                let acquired = sum(|share| share.total).wrapping_add(perturbed.irqs);
+                counter_failures(hung, completed, acquired)
             } else {
                 0
             },

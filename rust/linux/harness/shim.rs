@@ -87,9 +87,9 @@ extern "C" {
     pub(crate) fn handover_numa_nodes() -> c_uint;
     pub(crate) fn handover_mitigations_off() -> bool;
     pub(crate) fn handover_mitigation(i: c_uint, on: *mut bool) -> *const c_char;
-    pub(crate) fn handover_governor(name: *mut c_char, len: usize);
+    pub(crate) fn handover_governor(cpu: c_uint, name: *mut c_char, len: usize) -> c_int;
     pub(crate) fn handover_trace_events(names: *mut c_char, len: usize) -> c_uint;
-    pub(crate) fn handover_traced_calls() -> c_int;
+    pub(crate) fn handover_code(call: c_uint, code: *mut u8, len: usize) -> c_int;
     fn handover_jiffies() -> c_ulong;
     fn handover_set_fifo(on: bool, nice: c_int);
     fn handover_hold_ms(ms: c_uint);
@@ -408,7 +408,7 @@ pub(crate) fn cpu_after(cpu: u32) -> u32 {
 
 /// Takes a CPU off line, or brings one back that it took; which one is drawn. True if it took one.
 pub(crate) fn onoff(drawn: u32) -> bool {
-    // SAFETY: One thread calls it: one run is, and has one job for it.
+    // SAFETY: Called where sleeping is allowed.
     unsafe { handover_onoff(drawn) > 0 }
 }
 

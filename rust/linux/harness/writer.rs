@@ -27,7 +27,7 @@ fn here(prng: &mut Prng) {
 pub(crate) struct Writer {
     pub(crate) arena: *const Arena,
     /// The record of its CPU's interrupts, written by them alone; or null.
-    pub(super) irq: *const Writer,
+    pub(crate) irq: *const Writer,
     /// Its times, or null where none are taken.
     times: *const Times,
     /// Its number, from 1 on. 0 is no writer.

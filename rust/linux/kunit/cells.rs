@@ -8,7 +8,7 @@ use crate::{
         arena::phase,
         locktorture::Cells,
         pairs::Shape,
-        subject::{LockCell, Subject},
+        subject::{LockCell, Subject, REFUSED},
     },
     measure::perturb::Perturbations,
 };
@@ -83,6 +83,53 @@ unsafe impl Subject for Noted {
     }
 }
 
+/// The same, which is refused twice before it is given.
+struct Refused;
+
+/// The call of one that is refused.
+const REFUSAL: u32 = 2000;
+
+// SAFETY: As `Noted`.
+unsafe impl Subject for Refused {
+    type State = Made;
+    const EXCLUDES: bool = true;
+    const TICKET_BITS: u32 = 0;
+    const SHAPE: Shape = Shape::Called;
+    const REFUSES: bool = true;
+
+    unsafe fn init(state: *mut Made, first: u32, nest: usize) {
+        // SAFETY: By this function's contract.
+        unsafe { Noted::init(state, first, nest) };
+    }
+
+    unsafe fn lock(state: *mut Made) -> u32 {
+        if CALLED.load(Relaxed) < 2 {
+            note(REFUSAL);
+            return REFUSED;
+        }
+        // SAFETY: By this function's contract.
+        unsafe { Noted::lock(state) }
+    }
+
+    unsafe fn try_lock(_: *mut Made) -> Option<u32> {
+        None
+    }
+
+    unsafe fn unlock(state: *mut Made, token: u32) {
+        // SAFETY: By this function's contract.
+        unsafe { Noted::unlock(state, token) };
+    }
+}
+
+/// Whether the calls so far are these.
+fn were_called(due: &[u32]) -> bool {
+    CALLED.load(Relaxed) as usize == due.len()
+        && due
+            .iter()
+            .zip(&CALLS)
+            .all(|(due, call)| call.load(Relaxed) == *due)
+}
+
 /// An arena's lock, made as a run makes it.
 fn init(lock: &mut LockCell, first: u32, nest: usize) {
     // SAFETY: The cell has room, and no thread uses it.
@@ -107,7 +154,8 @@ mod handover_cells {
         let cells = KBox::new(Cells::new(), GFP_KERNEL)?;
         // SAFETY: No other thread uses them.
         unsafe { cells.init::<Noted>() };
-        for set in [0, 0x01, 0x80, 0xff, 0xa5, 0x5a] {
+        let mut asked = 0;
+        for set in [0, 0x01, 0x80, 0xa5, 0xff, 0x5a] {
             CALLED.store(0u32, Relaxed);
             // SAFETY: `init` made them, and this thread releases them in this order.
             unsafe {
@@ -126,12 +174,27 @@ mod handover_cells {
             for nest in nests.rev() {
                 due.push(RELEASE + nest, GFP_KERNEL)?;
             }
-            assert_eq!(CALLED.load(Relaxed) as usize, due.len());
-            assert!(due
-                .iter()
-                .zip(&CALLS)
-                .all(|(due, call)| call.load(Relaxed) == *due));
+            assert!(were_called(&due));
+            asked |= set;
+            assert_eq!(cells.nested(), asked);
         }
+        Ok(())
+    }
+
+    /// A lock that is refused is asked for again: locktorture goes on as its owner.
+    #[test]
+    fn locktorture_asks_again() -> Result {
+        let cells = KBox::new(Cells::new(), GFP_KERNEL)?;
+        cells.hush();
+        // SAFETY: No other thread uses them.
+        unsafe { cells.init::<Refused>() };
+        CALLED.store(0u32, Relaxed);
+        // SAFETY: `init` made them, and this thread releases what it acquires.
+        unsafe {
+            cells.write_lock::<Refused>();
+            cells.write_unlock::<Refused>();
+        }
+        assert!(were_called(&[REFUSAL, REFUSAL, 0, RELEASE]));
         Ok(())
     }
 

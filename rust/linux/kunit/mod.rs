@@ -18,6 +18,7 @@
 //! | `array.rs` | what TWA does to the module's waiting array |
 //! | `cells.rs` | the locks of a run, and locktorture's |
 //! | `course.rs` | what contenders do, for every lock |
+//! | `cpus.rs` | a CPU that is off line |
 //! | `due.rs` | a thread that becomes due in a section |
 //! | `figures.rs` | what the figures of a run rest on |
 //! | `irq.rs` | locks whose owners have interrupts off, beside timers that take them |
@@ -33,6 +34,7 @@
 mod array;
 mod cells;
 mod course;
+mod cpus;
 #[cfg(CONFIG_PREEMPTION)]
 mod due;
 mod figures;

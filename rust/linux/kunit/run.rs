@@ -141,6 +141,7 @@ mod handover_run {
         let lock = KBox::new(
             Entry {
                 writer: main,
+                perturbed: main,
                 ..*lock
             },
             GFP_KERNEL,
@@ -220,6 +221,37 @@ mod handover_run {
         let due = [1, 2, 3].map(|id| [1, 10, 100, 1000, 3, 4].map(|times| times * id));
         assert!(each == (3, due));
         assert_eq!(most.load(Relaxed), 18);
+        Ok(())
+    }
+
+    /// How often each number was that of a writer or of its interrupts, four bits a number.
+    static NUMBERED: Atomic<u64> = Atomic::new(0);
+
+    fn numbered(me: &Writer, arena: &Arena) -> Prng {
+        // SAFETY: It is null, or the run's as long as the writer is.
+        let irq = unsafe { me.irq.as_ref() };
+        for id in [me.id, irq.map_or(0, |irq| irq.id)] {
+            NUMBERED.add(1u64 << (4 * id), Relaxed);
+        }
+        me.total.write(1);
+        reaches(arena, phase::STOP);
+        Prng::new(1)
+    }
+
+    /// An interrupt is no writer, nor another one: else it would be taken for the owner.
+    #[test]
+    fn interrupts_have_numbers_of_their_own() -> Result {
+        unsafe extern "C" fn main(arg: *mut c_void) -> c_int {
+            // SAFETY: It is what `Run` gives its writers.
+            unsafe { writer::writer(arg, numbered) }
+        }
+        NUMBERED.store(0u64, Relaxed);
+        let words = "torture_type=twa_irq irq_interval=1000 duration=1 runs=1 checks=owner";
+        let seen = run_of(&Caller::new(), words, 3, main, |outcome, _| {
+            outcome.failures()
+        });
+        assert_eq!(seen, Ok(Some(0)));
+        assert_eq!(NUMBERED.load(Relaxed), 0x1111110);
         Ok(())
     }
 

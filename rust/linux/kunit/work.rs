@@ -12,7 +12,7 @@ use crate::{
         pairs::Shape,
         perturbed, shim,
         subject::{LockCell, Subject, REFUSED},
-        times::Times,
+        times::{self, Times},
         writer::{self, section, Writer},
     },
     locks::Word as _,
@@ -143,6 +143,35 @@ unsafe impl Subject for Turner {
             // SAFETY: The arena, in which the phase lies, outlives the run.
             unsafe { &*turn.phase }.store_relaxed(phase::STOP);
         }
+    }
+}
+
+/// The same, which has to be tried, and is given after a millisecond.
+struct Tried;
+
+// SAFETY: There is one writer.
+unsafe impl Subject for Tried {
+    type State = Turn;
+    const EXCLUDES: bool = true;
+    const TICKET_BITS: u32 = 0;
+    const SHAPE: Shape = Shape::Called;
+
+    unsafe fn init(_: *mut Self::State, _: u32, _: usize) {}
+
+    unsafe fn lock(state: *mut Self::State) -> u32 {
+        // SAFETY: By this function's contract.
+        unsafe { Turner::lock(state) }
+    }
+
+    unsafe fn try_lock(state: *mut Self::State) -> Option<u32> {
+        shim::hold_ms(1);
+        // SAFETY: By this function's contract.
+        Some(unsafe { Turner::lock(state) })
+    }
+
+    unsafe fn unlock(state: *mut Self::State, token: u32) {
+        // SAFETY: By this function's contract.
+        unsafe { Turner::unlock(state, token) };
     }
 }
 
@@ -480,6 +509,35 @@ mod handover_work {
             // SAFETY: This thread was the writer, and it is done.
             let latency = unsafe { times.of_done() };
             assert_eq!(latency.wait.count(), due);
+        }
+        Ok(())
+    }
+
+    /// A wait begins before the lock is tried, where it is.
+    #[test]
+    fn a_wait_is_the_trys_too() -> Result {
+        let course = course(phase::WARM, 1, 1, 5);
+        let plan = Perturbations {
+            try_lock: 1,
+            ..Perturbations::OFF
+        };
+        let arena = arena(course, plan)?;
+        let turn = Turn {
+            sections: 0,
+            phase: &raw const arena.course.phase,
+        };
+        // SAFETY: The cell is empty and has room.
+        unsafe { arena.lock.state::<Tried>().write(turn) };
+        let times = Times::new();
+        let writer = Writer::new(&raw const *arena, 1, null(), &times);
+        perturbed::laps::<Tried>(&writer, &arena);
+        // SAFETY: This thread was the writer, and it is done.
+        let latency = unsafe { times.of_done() };
+        assert_eq!((writer.perturbed().tries, latency.wait.count()), (6, 3));
+        // A kernel that does not trust its counter has stamps of nothing.
+        if let Some(clock) = times::clock() {
+            let least = latency.wait.at_most(1).unwrap_or(0);
+            assert!(clock.ns(least) >= 900_000);
         }
         Ok(())
     }

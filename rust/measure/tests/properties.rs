@@ -5,8 +5,9 @@
 
 use std::fmt::Write as _;
 
-use handover_measure::facts::{Answers, SlowPath, Tracers};
+use handover_measure::facts::{governor, is_patched, Answers, SlowPath, Tracers, CODE, GOVERNOR};
 use handover_measure::order;
+use handover_measure::outcome::counter_failures;
 use handover_measure::prng::{first_ticket, Prng};
 use handover_measure::statistics::{
     hundredths, insertion_sort, is_unfair, jain_ppm, median, per_second, rounded, worst_spread,
@@ -574,6 +575,78 @@ fn tracers_are_words() {
             names,
         };
         assert_eq!(tracers.to_string(), due);
+    }
+}
+
+/// What a tracer patches in is a call, a jump or a breakpoint, after a function's first word.
+#[test]
+fn what_is_patched_in_is_seen() {
+    let endbr = 0xfa1e_0ff3_u32.to_le_bytes();
+    for entry in 0..=255 {
+        let due = [0xe8, 0xe9, 0xcc].contains(&entry);
+        for rest in [[0; CODE - 5], [0xe8; CODE - 5], [0xff; CODE - 5]] {
+            let (mut behind, mut alone) = ([0; CODE], [0; CODE]);
+            behind[..4].copy_from_slice(&endbr);
+            behind[4] = entry;
+            behind[5..].copy_from_slice(&rest);
+            assert_eq!(is_patched(behind, true), Some(due), "{entry:#x}");
+            assert_eq!(is_patched(behind, false), Some(due), "{entry:#x}");
+            alone[0] = entry;
+            alone[1..5].copy_from_slice(&rest);
+            assert_eq!(is_patched(alone, false), Some(due), "{entry:#x}");
+            assert_eq!(is_patched(alone, true), None, "{entry:#x}");
+        }
+    }
+    // All four bytes of the word count.
+    for at in 0..4 {
+        let mut code = [0; CODE];
+        code[..4].copy_from_slice(&endbr);
+        code[at] ^= 1;
+        code[4] = 0xcc;
+        assert_eq!(is_patched(code, true), None);
+        assert_eq!(is_patched(code, false), Some(false));
+    }
+}
+
+proptest! {
+    /// CPUs have one governor if they have the same, whatever is behind its name.
+    #[test]
+    fn governors_are_one_or_mixed(
+        names in prop::collection::vec(prop::sample::select(vec!["", "a", "performance", "powersave", "a_name_of_all_16", "another_of_all16"]), 0..5),
+        behind in prop::collection::vec(any::<u8>(), 5),
+    ) {
+        let each = names.iter().zip(&behind).map(|(name, behind)| {
+            let mut bytes = [*behind; GOVERNOR];
+            bytes[..name.len()].copy_from_slice(name.as_bytes());
+            if let Some(end) = bytes.get_mut(name.len()) {
+                *end = 0;
+            }
+            bytes
+        });
+        let said = governor(each);
+        let said = said.split(|byte| *byte == 0).next().unwrap_or_default();
+        let first = names.first().copied().unwrap_or_default();
+        let due = match names.iter().all(|name| *name == first) {
+            true if first.is_empty() => "none",
+            true => first,
+            false => "mixed",
+        };
+        prop_assert_eq!(std::str::from_utf8(said).unwrap(), due);
+    }
+}
+
+/// Counters fail by what they differ by, either way, unless a writer hangs.
+#[test]
+fn counters_that_differ_fail() {
+    for least in [0, 1, 1_000_000, u64::MAX - 9] {
+        for more in 0..9 {
+            for (counted, acquired) in [(least, least + more), (least + more, least)] {
+                assert_eq!(counter_failures(0, counted, acquired), more);
+                for hung in [1, 2, u64::MAX] {
+                    assert_eq!(counter_failures(hung, counted, acquired), 0);
+                }
+            }
+        }
     }
 }
 
