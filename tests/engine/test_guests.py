@@ -11,7 +11,7 @@ import time
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-REAL = ("scripts/run", "scripts/bench", "scripts/guest/choose-accel", "scripts/guest/boot", "scripts/guest/boot-pair", "scripts/guest/unpack-stream", "scripts/guest/console-badness", "scripts/guest/why-failed",
+REAL = ("scripts/run", "scripts/bench", "scripts/guest/choose-accel", "scripts/guest/boot", "scripts/guest/boot-pair", "scripts/guest/kunit", "scripts/guest/unpack-stream", "scripts/guest/console-badness", "scripts/guest/why-failed",
         "scripts/guest/watch-stream", "scripts/lib/env.sh", "scripts/lib/knob.sh", "scripts/lib/busy.sh", "rust/locks/list.rs", "rust/linux/harness/registry.rs")
 STUBS = {
     "bin/nproc": "echo 4",
@@ -367,6 +367,50 @@ class Run(Guests):
             code, said = self.run_of(TELLS, **knobs)
             (name, text), = knobs.items()
             self.assertEqual((code, said), (1, f"handover: error: run: {name}={text.replace(' ', ',')}: allowed: each once\n"))
+
+
+class Kunit(Guests):
+    """scripts/guest/kunit. What boots is `guest`: it finds $out. kunit.py is `judge`, which finds the words it is given."""
+
+    def kunit(self, guest="echo KTAP >$out/log", judge="echo ok s.a", words=("test", "build/module", "build/out")):
+        self.stub("scripts/build/kernel", "echo build/tree")
+        self.stub("scripts/guest/boot", f"out={self.out}\nprintf '%s\\n' \"$@\" >build/asked\n: >$out/console.log\n{guest}")
+        self.stub("scripts/in-toolbox", f"printf '%s\\n' \"$@\" >build/judged\nout={self.out}\n{judge}")
+        code, said = self.ran("scripts/guest/kunit", *words)
+        return code, said.splitlines()
+
+    def test_what_its_reader_says(self):
+        code, said = self.kunit()
+        self.assertEqual((code, "ok kunit test: s.a" in said), (0, True), said)
+        judged = (self.top / "build/judged").read_text().split()
+        self.assertTrue(judged[0] == "scripts/report/kunit-lines" and judged[1].endswith(self.out), judged)
+        locks = re.findall(r"^ +(\w+): .* = (?:usual|more), ", (TOP / "rust/locks/list.rs").read_text(), re.MULTILINE)
+        self.assertEqual({word for word in judged[2:] if word.endswith("=15")}, {f"handover_{lock}=15" for lock in locks})
+        code, said = self.kunit(judge="echo not ok s.a: FAIL; exit 1")
+        self.assertEqual((code, "not ok kunit test: s.a: FAIL" in said), (1, True), said)
+        code, said = self.kunit(judge="exit 1")
+        self.assertEqual(code, 1, said)
+
+    def test_a_guest_that_fails(self):
+        code, said = self.kunit("echo KTAP >$out/log; exit 124")
+        self.assertEqual((code, "not ok kunit test: timeout" in said, "ok kunit test: s.a" in said), (1, True, True), said)
+
+    def test_an_earlier_log_is_not_this_ones(self):
+        """What is read where a guest left none is what its console has of the module."""
+        self.write("log", "an earlier one")
+        self.kunit(r"printf 'boot\r\nloading out-of-tree module\r\nKTAP\r\n' >$out/console.log; exit 2", "cat $out/log >build/read")
+        self.assertEqual((self.top / "build/read").read_text(), "loading out-of-tree module\nKTAP\n")
+
+    def test_what_it_asks_for(self):
+        for kernel, limit in (("test", "300"), ("lockdep", "300"), ("kasan", "600"), ("kcsan", "600")):
+            self.kunit(words=(kernel, "build/module", self.out))
+            asked = (self.top / "build/asked").read_text().splitlines()
+            after = dict(zip(asked, asked[1:]))
+            self.assertEqual((after["--kernel"], after["--module"], after["--limit"], after["--smp"]), (kernel, "build/module", limit, "4"))
+            self.assertIn("kunit.filter_glob=handover_*", after["--append"].split())
+        self.kunit(words=("test", "build/module", self.out, "handover_run.a*"))
+        asked = (self.top / "build/asked").read_text().splitlines()
+        self.assertIn("kunit.filter_glob=handover_run.a*", dict(zip(asked, asked[1:]))["--append"].split())
 
 
 class Bench(Guests):

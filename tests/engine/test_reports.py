@@ -207,8 +207,8 @@ class KunitLines(unittest.TestCase):
         with tempfile.TemporaryDirectory() as at:
             (pathlib.Path(at) / "log").write_text(log)
             suites = [{"name": "s", "test_cases": [{"name": name, "status": status} for name, status in cases.items()]}]
-            (pathlib.Path(at) / "report.json").write_text(json.dumps({"sub_groups": suites}))
-            with unittest.mock.patch("subprocess.run"):
+            report = json.dumps({"sub_groups": suites})
+            with unittest.mock.patch("subprocess.run", side_effect=lambda *_, **__: (pathlib.Path(at) / "report.json").write_text(report)):
                 code, said = called("scripts/report/kunit-lines", at, *declared)
             return code, said.splitlines()
 
@@ -232,6 +232,12 @@ class KunitLines(unittest.TestCase):
     def test_no_report_is_no_pass(self):
         with tempfile.TemporaryDirectory() as at, unittest.mock.patch("subprocess.run"):
             (pathlib.Path(at) / "log").write_text("")
+            self.assertEqual(called("scripts/report/kunit-lines", at, "s=1"), (1, "not ok count: kunit.py found no suites\n"))
+
+    def test_an_earlier_report_is_none(self):
+        with tempfile.TemporaryDirectory() as at, unittest.mock.patch("subprocess.run"):
+            (pathlib.Path(at) / "log").write_text("")
+            (pathlib.Path(at) / "report.json").write_text('{"sub_groups": [{"name": "s", "test_cases": [{"name": "a", "status": "PASS"}]}]}')
             self.assertEqual(called("scripts/report/kunit-lines", at, "s=1"), (1, "not ok count: kunit.py found no suites\n"))
 
     def test_an_assertion_is_of_its_suite(self):

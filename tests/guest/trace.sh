@@ -38,17 +38,53 @@ function_tracer() {
 	echo nop >$tracing/instances/beside/current_tracer
 }
 
-# Every CPU has a writer, and the experiment has no end: who waits for the writers waits for ever.
-beside() {
-	mkdir $tracing/instances/beside || return 1
-	insmod /handover.ko torture_type=twa nwriters_stress=4 duration=0 verbose=0 "$@" || return 1
-	acquires || return 1
+# goes_off : a tracer is removed in time while the experiment goes on, which is stopped then.
+goes_off() {
 	in_time 30 function_tracer || return 1
 	grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
 	echo stop >$debug/control
 	await stopped 10 || return 1
 	rmmod handover || return 1
 	rmdir $tracing/instances/beside
+}
+
+# Every CPU has a writer, and the experiment has no end: who waits for the writers waits for ever.
+beside() {
+	mkdir $tracing/instances/beside || return 1
+	insmod /handover.ko torture_type=twa nwriters_stress=4 duration=0 verbose=0 "$@" || return 1
+	acquires || return 1
+	goes_off
+}
+# The control thread times pairs of each lock, many times.
+beside_pairs() {
+	mkdir $tracing/instances/beside || return 1
+	insmod /handover.ko experiment=uncontended torture_type=all runs=1000 verbose=0 stat_interval=0 || return 1
+	until [ "$(wc -l <$debug/uncontended)" -gt 1 ]; do
+		grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
+		usleep 100000
+	done
+	goes_off
+}
+
+# hard : whatever wakes a thread or looks at writers is an interrupt on every kernel. PREEMPT_RT leaves any other mode to a thread.
+# A writer's timer stays on its CPU.
+hard() {
+	echo >$tracing/trace
+	insmod /handover.ko experiment=none stat_interval=0 || return 1
+	echo 'comm ~ "ho_*"' >$tracing/events/timer/hrtimer_start/filter
+	echo 1 >$tracing/options/record-cmd
+	echo 1 >$tracing/events/timer/hrtimer_start/enable
+	echo "torture_type=twa_irq nwriters_stress=2 irq_interval=1000 duration=1 runs=1" >$debug/control && await done 20
+	rc=$?
+	echo 0 >$tracing/events/enable
+	echo 0 >$tracing/events/timer/hrtimer_start/filter
+	echo 0 >$tracing/options/record-cmd
+	# While there are names for the module's functions. (A timer that goes on is said to be ABS.)
+	grep 'function=\(hrtimer_wakeup\|timer_tick\).*mode=REL' $tracing/trace >/tmp/armed
+	rmmod handover && [ $rc -eq 0 ] || return 1
+	[ "$(grep -c hrtimer_wakeup /tmp/armed)" -gt 5 ] && [ "$(grep -c 'ho_control.*timer_tick' /tmp/armed)" -eq 1 ] &&
+		[ "$(grep -c 'ho_writer.*timer_tick.*mode=REL|PINNED|HARD' /tmp/armed)" -eq 2 ] || { grep timer_tick /tmp/armed; return 1; }
+	! grep -v 'mode=[A-Z|]*HARD' /tmp/armed
 }
 
 # traced PATTERN : an experiment's facts name who traces, wherever they are.
@@ -252,6 +288,8 @@ verdict "the facts: an event whose name ends another's" swapped timer/hrtimer_st
 verdict "the facts: an event that came to a kprobe" probed later calls calls,sched_migrate_task
 for lock in $(locks lock | grep -v spin_lock) twa_irq; do verdict "contention: of $lock" tells "$lock"; done
 verdict "contention: there is none" tells_nothing twa
+verdict "timers are interrupts" hard
+verdict "a tracer goes off while pairs are timed" beside_pairs
 verdict "a tracer goes off while writers run" beside
 verdict "a tracer goes off while writers are timed" beside latency=1 nlocks=64
 finish

@@ -269,6 +269,7 @@ mod tests {
         assert_eq!(half("6=4+8=4", 8), Some(128.0));
         assert_eq!(half("6=4+7=4+8=8", 16), Some(256.0));
         assert_eq!(half("7=4", 4), Some(192.0));
+        assert_eq!(half("7=3", 3), Some(192.0));
         assert_eq!(half("6=2+8=6", 8), Some(2.0 * (128.0 + 128.0 / 3.0)));
         assert_eq!(half("0=3+9=1", 4), Some(2.0 * 2.0 / 3.0));
     }

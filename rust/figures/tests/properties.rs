@@ -113,6 +113,55 @@ fn panel((title, series): (String, Drawn)) -> Panel {
     }
 }
 
+/// Numbers below an axis that have no room are left out: beside the one before, and beyond the picture.
+#[test]
+fn numbers_without_room_are_left_out() {
+    let row = |value| bars::Row {
+        name: "r".into(),
+        value: Spread::one(value),
+        note: String::new(),
+        look: LOCKS[0],
+    };
+    // Between two whole decades alone an axis has ticks at 1, 2 and 5, of which 200000 s is near 100000 s.
+    common::check(&bars::draw(&Bars {
+        file: "b.svg".into(),
+        title: "T".into(),
+        axis: Axis {
+            name: "x",
+            unit: Unit::Time,
+        },
+        groups: vec![bars::Group {
+            title: "g".into(),
+            rows: [1.3e13, 6.5e15].map(row).into(),
+        }],
+        legend: Vec::new(),
+        small_print: Vec::new(),
+    }));
+    // From 200000 s to 500000 s, whose middle is the picture's edge.
+    let points = vec![(3e14, Spread::one(1.0))];
+    let panels = ["p", "q"].map(|name| {
+        panel((
+            name.into(),
+            vec![("s".into(), LOCKS[1], false, points.clone())],
+        ))
+    });
+    common::check(&plot::draw(&Figure {
+        file: "f.svg".into(),
+        title: "T".into(),
+        x: Axis {
+            name: "x",
+            unit: Unit::Time,
+        },
+        y: Axis {
+            name: "y",
+            unit: Unit::Number,
+        },
+        columns: 2,
+        panels: panels.into(),
+        small_print: Vec::new(),
+    }));
+}
+
 /// The text of an attribute: what XML cannot write is a space.
 fn said(name: &str) -> String {
     let of = |it: char| {

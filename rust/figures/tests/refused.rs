@@ -56,6 +56,29 @@ fn what_is_good_is_drawn() {
     assert_eq!(said(&entry("latency"), TIMES).unwrap().len(), 1);
 }
 
+/// The most boots of a point, where points have not the same.
+#[test]
+fn boots_are_those_of_the_point_that_has_most() {
+    let drawn = |kind: &str, csv: &str| said(&entry(kind), csv).unwrap().remove(0).1;
+    let more = "a,2,raw_spin_lock,1,1,1.0,10,0,0\na,2,twa,1,1,1.0,9,0,0\n\
+        a,1,raw_spin_lock,2,1,1.0,10,0,0\na,1,twa,2,1,1.0,9,0,0\n";
+    let fewer = PAIR.replacen("inlined,8,25.0", "inlined,7,25.0", 1);
+    let again = TIMES.replace("a,1,", "a,2,");
+    let (_, again) = again.split_once('\n').unwrap();
+    for (kind, csv, due) in [
+        (
+            "contended",
+            format!("{WRITERS}{more}"),
+            "the medians of 2 boots",
+        ),
+        ("uncontended", fewer, "medians of 8 boots"),
+        ("latency", format!("{TIMES}{again}"), "medians of 2 boots"),
+    ] {
+        let svg = drawn(kind, &csv);
+        assert!(svg.contains(due), "{kind}: {svg}");
+    }
+}
+
 #[test]
 fn tables_are_refused_by_line_and_column() {
     let cost = |from: &str, to: &str, want: &str| {
@@ -202,6 +225,10 @@ fn times_are_refused_that_no_run_has() {
         (
             "twa,2,1,handover,9,255,300,1000000,8=5+6=4",
             at("histogram", "8=5+6=4", words),
+        ),
+        (
+            "twa,2,1,handover,9,255,300,1000000,6=5+6=4",
+            at("histogram", "6=5+6=4", words),
         ),
         (
             "twa,2,1,handover,9,255,300,1000000,6=5+64=4",

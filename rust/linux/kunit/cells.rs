@@ -5,11 +5,12 @@
 use super::work::{arena, course};
 use crate::{
     harness::{
-        arena::phase,
+        arena::{phase, NO_CPU},
         locktorture::Cells,
         pairs::Shape,
         subject::{LockCell, Subject, REFUSED},
     },
+    locks::Word as _,
     measure::perturb::Perturbations,
 };
 use kernel::{
@@ -214,6 +215,8 @@ mod handover_cells {
         for unit in arena.perturb.more.iter() {
             assert_eq!(made(&unit.lock), (4711, 0));
         }
+        // No CPU is spared yet.
+        assert_eq!(arena.perturb.spared.load_relaxed(), NO_CPU);
         assert_eq!(arena.perturb.nested.len(), 8);
         for (at, lock) in arena.perturb.nested.iter().enumerate() {
             assert_eq!(made(lock), (4711, 1 + at));
