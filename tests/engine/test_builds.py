@@ -4,13 +4,14 @@ package does when it comes and goes."""
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-BUILT = ("kernel", "stock", "locktorture", "module-for")
+BUILT = ("kernel", "stock", "flavour", "locktorture", "module-for")
 MODULE = ("Kbuild", "rust/Kbuild", "rust/handover.rs", "rust/locks/twa.rs", "rust/measure/table.rs", "rust/linux/harness/run.rs", "scripts/build-module")
 
 # The source. What it holds is in its name, as that of scripts/build/linux is in its.
@@ -18,6 +19,7 @@ LINUX = """#!/bin/bash
 dir=$XDG_CACHE_HOME/handover/linux-$(cat source)
 mkdir -p "$dir"
 echo 7.3.4 >"$dir/release"
+echo 7.3.4-1 >"$dir/version"
 echo "$dir"
 """
 
@@ -31,7 +33,7 @@ class Names(unittest.TestCase):
             "scripts/build/linux": LINUX, "scripts/in-toolbox": "#!/bin/bash\n", "source": "a",
             "scripts/lib/env.sh": (TOP / "scripts/lib/env.sh").read_text()
             + '\nstep() { shift 2; "$@"; }\n',
-            "qemu/patches/1.patch": "1", "qemu/patches/2.patch": "2", "qemu/packages": "a"}
+            "qemu/patches/1.patch": "1", "qemu/patches/2.patch": "2", "qemu/packages": "a", "tests/guest/taken.c": "a"}
         files |= {f"qemu/{name}.config": name for name in ("guest", "test", "lockdep")}
         files |= {"scripts/build/tree": LINUX} | dict.fromkeys((*MODULE, "rust/rlock/lib.rs", "docs/kernel.md"), "a")
         for name, text in files.items():
@@ -46,6 +48,8 @@ class Names(unittest.TestCase):
         # (The toolbox has the cache elsewhere.)
         made = pathlib.Path(ran.stdout.strip()).name
         self.assertTrue((self.at / "cache/handover" / made).is_dir(), ran.stderr)
+        # What is in the name is here.
+        self.assertNotIn("sha256sum: ", ran.stderr)
         return made
 
     def changed_by(self, *words):
@@ -71,7 +75,21 @@ class Names(unittest.TestCase):
 
     def test_locktorture(self):
         self.assertEqual(self.changed_by("locktorture", "test"),
-                         self.KERNEL | {"scripts/build/locktorture", "qemu/patches/1.patch", "qemu/patches/2.patch"})
+                         self.KERNEL | {"scripts/build/locktorture", "qemu/patches/1.patch", "qemu/patches/2.patch", "tests/guest/taken.c"})
+
+    def test_a_flavour(self):
+        self.assertEqual(self.changed_by("flavour", "7.3.4-rt-amd64"), {"scripts/build/flavour", "source"})
+        self.assertNotEqual(self.name("flavour", "7.3.4-rt-amd64"), self.name("flavour", "7.3.4-cloud-amd64"))
+        self.assertNotEqual(self.name("stock", "7.3.4-rt-amd64"), self.name("stock"))
+
+    def test_sources_that_change_meanwhile(self):
+        """A module of which nobody knows what it was made from is not kept."""
+        (self.top / "scripts/in-toolbox").write_text("#!/bin/bash\necho '#' >>rust/handover.rs\n")
+        ran = subprocess.run(["scripts/build/module-for", "test"], cwd=self.top, capture_output=True, text=True, check=False,
+                             env={**os.environ, "XDG_CACHE_HOME": str(self.at / "cache")})
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("the sources were changed meanwhile", ran.stderr)
+        self.assertEqual(list((self.at / "cache/handover").glob("module-test-*")), [])
 
     def test_the_module(self):
         """Its tree is in its name: the same version of a kernel may be configured otherwise."""
@@ -79,6 +97,83 @@ class Names(unittest.TestCase):
 
     def test_kernels_are_apart(self):
         self.assertNotEqual(self.name("kernel", "test"), self.name("kernel", "lockdep"))
+
+
+class Cached(unittest.TestCase):
+    """`cached` of scripts/lib/env.sh: an entry is whole, and made once."""
+
+    def bash(self, text):
+        with tempfile.TemporaryDirectory() as at:
+            ran = subprocess.run(["bash", "-euc", f". {TOP}/scripts/lib/env.sh; cd $XDG_CACHE_HOME; {text}"], capture_output=True, text=True,
+                                 check=False, timeout=60, env={**os.environ, "XDG_CACHE_HOME": at})
+            return ran.returncode, ran.stdout.replace(at, ""), ran.stderr
+
+    MADE = 'made() { [ -z "$(ls -A "$1")" ] && echo new >"$1/file"; }; '
+
+    def test_what_an_earlier_make_left_is_gone(self):
+        code, said, why = self.bash(self.MADE + 'mkdir -p "$cache/.new-x/old"; chmod 500 "$cache/.new-x/old"; cached x made; ls "$cache/x"')
+        self.assertEqual((code, said), (0, "/handover/x\nfile\n"), why)
+
+    def test_what_is_there_is_not_made(self):
+        code, said, why = self.bash('made() { echo made >&2; }; mkdir -p "$cache/x"; cached x made')
+        self.assertEqual((code, said, why), (0, "/handover/x\n", ""))
+
+    def test_one_that_fails_leaves_nothing(self):
+        code, said, why = self.bash('made() { echo half >"$1/file"; return 1; }; rc=0; cached x made || rc=$?; echo $rc; ls "$cache"')
+        self.assertEqual((code, said), (0, "1\nlog\n"), why)
+
+    def test_the_second_of_two_waits(self):
+        """The first one makes it while the second looks on."""
+        code, said, why = self.bash("""
+            made() { echo made >&2; }
+            mkdir -p "$cache"
+            exec 5>"$cache/.lock-x"
+            flock 5
+            cached x made 5>&- >said 2>why &
+            until grep -q 'is making x' why; do sleep 0.05; done
+            mkdir "$cache/x"
+            exec 5>&-
+            wait $!
+            cat said
+            ! grep made why""")
+        self.assertEqual((code, said), (0, "/handover/x\n"), why)
+
+
+class Inside(unittest.TestCase):
+    """What scripts/build do in the toolbox, function by function."""
+
+    def function(self, script, name, text, at):
+        """`text`, where the function is known and the kernel lies in the folder `at`."""
+        source = (TOP / "scripts/build" / script).read_text().replace("/mnt/kernel", str(at))
+        (found,) = re.findall(rf"^{name}\(\) \{{$.*?^\}}$", source, re.MULTILINE | re.DOTALL)
+        ran = subprocess.run(["bash", "-uc", f"{found}\n{text}"], cwd=at, capture_output=True, text=True, check=False)
+        return ran.returncode, ran.stdout
+
+    def test_a_configuration_is_what_was_asked_for(self):
+        for asked, config, due in (("CONFIG_A=n", "CONFIG_A=m", 1), ("CONFIG_A=n", "CONFIG_A=y", 1), ("CONFIG_A=n", "# CONFIG_A is not set", 0),
+                                   ("CONFIG_A=n", "CONFIG_AB=y", 0), ("CONFIG_B=y", "", 1), ("CONFIG_B=y", "CONFIG_B=y", 0),
+                                   ("CONFIG_B=y", "CONFIG_B=m", 1), ("CONFIG_B=7", "CONFIG_B=77", 1), ("# CONFIG_B=y", "", 0)):
+            with tempfile.TemporaryDirectory() as at:
+                (pathlib.Path(at) / ".config").write_text(f"CONFIG_Z=y\n{config}\n")
+                (pathlib.Path(at) / "asked").write_text(f"{asked}\nCONFIG_Z=y\n")
+                code, said = self.function("kernel", "check_config", "check_config asked", at)
+                self.assertEqual((code, said), (due, f"asked for, but not in the kernel's configuration: {asked}\n" if due else ""), (asked, config))
+
+    def test_a_kernel_of_which_all_is_there(self):
+        """Of 7.3, in one version."""
+        with tempfile.TemporaryDirectory() as at:
+            def whole(version, have=""):
+                return self.function("linux", "whole", f"""
+                    apt=()
+                    apt-cache() {{ [ "$2" = "{have}" ] && echo "x | other | y" || echo "x | {version}-1 | y"; }}
+                    whole {version}+deb13-amd64 {version} linux-binary""", at)
+
+            for version in ("7.3", "7.3.4", "7.3.99"):
+                self.assertEqual(whole(version), (0, f"{version}+deb13-amd64 {version}-1 linux-binary linux-source-7.3\n"))
+            for version in ("7.2.9", "7.3~rc5", "7.4~rc1", "7.4", "7.30.1", "8.3"):
+                self.assertEqual(whole(version), (1, ""), version)
+            for part in ("linux-binary", "linux-modules-7.3.4+deb13-amd64", "linux-source-7.3"):
+                self.assertEqual(whole("7.3.4", part), (1, ""), part)
 
 
 class Package(unittest.TestCase):

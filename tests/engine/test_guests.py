@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 """scripts/{run,bench} and scripts/guest/{boot,boot-pair,choose-accel}, as they are called. Guests say and do what a test asks."""
 
+import contextlib
+import fcntl
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -113,6 +116,36 @@ class Boot(Guests):
     def test_the_accelerator_is_kept(self):
         self.boot("echo quiet >$out/console.log; echo '@@ exit 0' >$out/stream")
         self.assertEqual(self.read("accel"), "kvm\n")
+
+
+    def test_a_guest_waits_for_its_place(self):
+        """There are as many places as CPUs, and one more."""
+        self.stub("scripts/guest/choose-accel", "echo kvm")
+        self.stub("scripts/in-toolbox", f"touch build/began; echo quiet >{self.out}/console.log; echo '@@ exit 0' >{self.out}/stream")
+        held = [open(self.top / f"build/.guest-{place}", "w") for place in range(1, 6)]
+        for file in held:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        with subprocess.Popen(["scripts/guest/boot", "--out", self.out, "job"], cwd=self.top, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              env=os.environ | {"PATH": f"{self.top}/bin:{os.environ['PATH']}", "HANDOVER_ALONE": ""}) as boot:
+            # It looks twice a second.
+            with self.assertRaises(subprocess.TimeoutExpired):
+                boot.wait(2)
+            self.assertFalse((self.top / "build/began").exists())
+            held[2].close()
+            self.assertEqual(boot.wait(60), 0)
+        for file in held:
+            file.close()
+
+    def test_who_follows_a_stream_ends_with_its_command(self):
+        """A tail that is left holds the pipe."""
+        with subprocess.Popen(["scripts/guest/watch-stream", "build/stream", "sh", "-c", "echo a >>build/stream; exit 3"], cwd=self.top,
+                              stdout=subprocess.PIPE, start_new_session=True) as ran:
+            try:
+                ran.communicate(timeout=20)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(ran.pid, signal.SIGKILL)
+        self.assertEqual(ran.returncode, 3)
 
 
 class Inside(Guests):

@@ -129,6 +129,8 @@ class Trial(unittest.TestCase):
     def test_a_node_that_is_kept(self):
         found = self.faults(GOOD, pools=(0xffff, 0xfffe))
         self.assertEqual(found, ["a node is not given back: the pools hold 0xfffe and 0xffff in the end"])
+        found = self.faults(GOOD, pools=(0xfffe, 0xffff))
+        self.assertEqual(found, ["a node is not given back: the pools hold 0xffff and 0xfffe in the end"])
 
     def test_other_calls(self):
         self.one("it calls otherwise", self.with_step(3, "call helper"))

@@ -199,6 +199,14 @@ mod tests {
         scale.ticks.iter().map(|&tick| scale.label(tick)).collect()
     }
 
+    /// A twelfth of the axis is far enough.
+    #[test]
+    fn counts_stand_apart() {
+        let of = |values: &[f64]| labels(Unit::Count, values);
+        assert_eq!(of(&[1.0, 2.0, 3.0, 13.0]), ["1", "2", "3", "13"]);
+        assert_eq!(of(&[1.0, 2.0, 3.0, 14.0]), ["1", "3", "14"]);
+    }
+
     proptest::proptest! {
         /// Whatever the values: all are on the axis, and its ticks are apart and so are their
         /// labels.

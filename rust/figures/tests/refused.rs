@@ -56,6 +56,32 @@ fn what_is_good_is_drawn() {
     assert_eq!(said(&entry("latency"), TIMES).unwrap().len(), 1);
 }
 
+/// A lock that no panel names has one with the others. Panels are by their number of writers.
+#[test]
+fn panels_have_every_lock_once() {
+    let drawn = |kind: &str, csv: &str| said(&entry(kind), csv).unwrap().remove(0).1;
+    let svg = drawn(
+        "contended",
+        &format!("{WRITERS}a,1,hemlock,1,1,1.0,9,0,0\n"),
+    );
+    assert!(
+        svg.contains("a kernel: others") && svg.contains("hemlock"),
+        "{svg}"
+    );
+    let (head, rows) = TIMES.split_once('\n').unwrap();
+    let four = rows.replace(",2,1,handover", ",4,1,handover");
+    let again = four.replace("a,1,", "a,2,");
+    let svg = drawn("latency", &format!("{head}\n{four}{rows}{again}"));
+    let named = |number: u32| {
+        format!("class=\"panel\" data-name=\"a kernel, {number} writers: hand-over\"")
+    };
+    let at = [2, 4].map(|number| {
+        assert_eq!(svg.matches(&named(number)).count(), 1, "{number}: {svg}");
+        svg.find(&named(number))
+    });
+    assert!(at[0] < at[1]);
+}
+
 /// The most boots of a point, where points have not the same.
 #[test]
 fn boots_are_those_of_the_point_that_has_most() {
@@ -177,6 +203,31 @@ fn a_pair_is_refused_by_each_of_its_columns() {
         &PAIR.replace(",near,", ",far,"),
         " line 3: a second row of kernel a, layout far, lock twa; allowed: one",
     );
+}
+
+/// A median is between its ends.
+#[test]
+fn a_spread_has_its_median() {
+    for (to, column, value, allowed) in [
+        (
+            "1.2,1.1,1.15",
+            "to_raw_spin_lock_max",
+            "1.15",
+            "at least the median beside it",
+        ),
+        (
+            "1.2,1.25,1.3",
+            "to_raw_spin_lock_min",
+            "1.25",
+            "at most the median beside it",
+        ),
+    ] {
+        refused(
+            "uncontended",
+            &PAIR.replacen("1.2,1.1,1.3", to, 1),
+            &format!(" line 2: column `{column}`: `{value}`; allowed: {allowed}"),
+        );
+    }
 }
 
 #[test]
