@@ -56,7 +56,7 @@ pub(super) fn release(plan: &Perturbations, guarded: &Guarded) {
 }
 
 /// Has this CPU's timer take the lock from its interrupt until the result is dropped.
-pub(super) fn interrupts<S: Subject>(me: &Writer, microseconds: u32) -> Option<Timer> {
+pub(crate) fn interrupts<S: Subject>(me: &Writer, microseconds: u32) -> Option<Timer> {
     if !S::IS_IRQ || me.irq.is_null() {
         return None;
     }

@@ -244,7 +244,8 @@ pub(crate) struct Timer {
 unsafe impl Send for Timer {}
 
 impl Timer {
-    /// One that will call `function(arg)` every `ns` nanoseconds. ENOMEM if there is no room for it.
+    /// One that will call `function(arg)` every `ns` nanoseconds. ENOMEM if there is no room for it. EINVAL for no
+    /// nanoseconds, as its interrupt would leave no time for anything else.
     ///
     /// # Safety
     ///
@@ -255,6 +256,9 @@ impl Timer {
         arg: *mut c_void,
         ns: u64,
     ) -> Result<Self> {
+        if ns == 0 {
+            return Err(kernel::error::code::EINVAL);
+        }
         // SAFETY: By this function's contract.
         let timer = unsafe { handover_timer_new(function, arg, ns) };
         let at = core::ptr::NonNull::new(timer).ok_or(kernel::error::code::ENOMEM)?;

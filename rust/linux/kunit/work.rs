@@ -17,7 +17,7 @@ use crate::{
     },
     locks::Word as _,
     measure::{perturb::Perturbations, prng::Prng, words::Checks},
-    spin::{self, Word},
+    spin::{self, InterruptsOff, KernelTwa, SpinBackend, Word},
 };
 use core::{mem::offset_of, ptr::null};
 use kernel::{macros::kunit_tests, prelude::*};
@@ -174,6 +174,9 @@ unsafe impl Subject for Tried {
         unsafe { Turner::unlock(state, token) };
     }
 }
+
+/// A lock for interrupt handlers.
+type Handled = SpinBackend<KernelTwa, InterruptsOff>;
 
 /// A lock for one writer, which sees how long its holds are.
 struct Holder;
@@ -488,6 +491,22 @@ mod handover_work {
             laps(&writer, &arena);
             assert_eq!((writer.total.read(), writer.counted.read()), (6, 3));
         }
+        Ok(())
+    }
+
+    /// A writer that gets no timer is refused, and its run does not count.
+    #[test]
+    fn who_gets_no_timer_is_refused() -> Result {
+        let course = course(phase::HOLD, 1, 1, 1);
+        let arena = arena(course, Perturbations::OFF)?;
+        let irq = Writer::new(&raw const *arena, 2, null(), null());
+        let of = |microseconds| {
+            let writer = Writer::new(&raw const *arena, 1, &irq, null());
+            let timer = interrupts::interrupts::<Handled>(&writer, microseconds);
+            (timer.is_some(), writer.is_refused.read())
+        };
+        // The first one's would tick in a thousand seconds.
+        assert_eq!([of(1_000_000_000), of(0)], [(true, false), (false, true)]);
         Ok(())
     }
 
