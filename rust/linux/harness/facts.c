@@ -213,8 +213,8 @@ unsigned int handover_trace_events(char *names, size_t len)
 /*
  * The first @len bytes of the code of function @i of those that writers call, into which the function
  * tracer, BPF and kprobes patch. Returns 0; -ENOENT after the last of them; another error where the
- * code does not show who traces. (No list of all that are traced is exported; a tracer of other functions alone is
- * not seen.)
+ * code does not show who traces. (No list of all that are traced is exported; a tracer of other
+ * functions alone is not seen.)
  */
 int handover_code(unsigned int i, u8 *code, size_t len)
 {

@@ -2,7 +2,7 @@
 
 //! How the locks of a run and those of locktorture are made, and in which order they are called.
 
-use super::work::{arena, course};
+use super::recorders::{arena, course};
 use crate::{
     harness::{
         arena::{phase, NO_CPU},

@@ -24,12 +24,13 @@
 //! | `irq.rs` | locks whose owners have interrupts off, beside timers that take them |
 //! | `nested.rs` | in which order nested locks are released |
 //! | `nodes.rs` | each CPU's nodes: none left, from an interrupt |
+//! | `recorders.rs` | locks for one writer, which see what it does |
 //! | `refused.rs` | what the harness hears of a deadlock |
 //! | `run.rs` | what a run is told by its writers, and what it asks of its caller |
 //! | `stalls.rs` | the watchdog, writers under it, and its timer |
 //! | `tally.rs` | a world that counts its words' steps |
 //! | `team.rs` | kthreads that begin together and are joined |
-//! | `work.rs` | what writers do, seen by a lock that records them |
+//! | `work.rs` | what writers do, seen by those locks |
 
 mod array;
 mod cells;
@@ -41,6 +42,7 @@ mod figures;
 mod irq;
 mod nested;
 mod nodes;
+mod recorders;
 #[cfg(CONFIG_BPF_SYSCALL)]
 mod refused;
 mod run;

@@ -2,7 +2,7 @@
 
 //! Nested locks, seen by locks that know who has them.
 
-use super::work::{arena, course};
+use super::recorders::{arena, course};
 use crate::{
     harness::{arena::phase, pairs::Shape, perturbed, subject::Subject, writer::Writer},
     locks::Word as _,

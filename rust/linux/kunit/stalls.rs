@@ -5,8 +5,8 @@
 //! makes up for no tick, and ends with its handler.
 
 use super::{
+    recorders::{arena, course},
     team::{begins, cpus, reached},
-    work::{arena, course},
 };
 use crate::{
     harness::{
