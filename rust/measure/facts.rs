@@ -179,8 +179,9 @@ pub fn is_patched(code: [u8; CODE], is_ibt: bool) -> Option<bool> {
 /// The room for a governor's name and its NUL: the kernel's CPUFREQ_NAME_LEN.
 pub const GOVERNOR: usize = 16;
 
-/// The governor of the CPUs' frequency, by the name of each CPU's, which is empty where no driver changes it. `none` is that
-/// of all such CPUs, and `mixed` where CPUs differ. Names end with a NUL, or fill their room.
+/// The governor of the CPUs' frequency. Each CPU in turn is 1 and its governor's name, or 0 where it is off line. A negative
+/// number is behind the last one. A name is empty where no driver changes the frequency. `none` is that of all such CPUs, and
+/// `mixed` where CPUs differ. Names end with a NUL, or fill their room.
 ///
 /// # Examples
 ///
@@ -188,12 +189,18 @@ pub const GOVERNOR: usize = 16;
 /// use handover_measure::facts::governor;
 ///
 /// let [none, performance] = [*b"\0_______________", *b"performance\0____"];
-/// assert!(governor([performance, performance].into_iter()).starts_with(b"performance\0"));
-/// assert!(governor([none, none].into_iter()).starts_with(b"none\0"));
-/// assert!(governor([performance, none].into_iter()).starts_with(b"mixed\0"));
+/// let of = |names: &[_]| governor(names.iter().map(|name| (1, *name)));
+/// assert!(of(&[performance, performance]).starts_with(b"performance\0"));
+/// assert!(of(&[none, none]).starts_with(b"none\0"));
+/// assert!(of(&[performance, none]).starts_with(b"mixed\0"));
+/// // The second one is off line, and the third is none.
+/// let some = [(1, performance), (0, none), (-2, none)];
+/// assert!(governor(some.into_iter()).starts_with(b"performance\0"));
 /// ```
-pub fn governor(each: impl Iterator<Item = [u8; GOVERNOR]>) -> [u8; GOVERNOR] {
-    let mut each = each.fuse();
+pub fn governor(each: impl Iterator<Item = (i32, [u8; GOVERNOR])>) -> [u8; GOVERNOR] {
+    let known = each.take_while(|(online, _)| *online >= 0);
+    let online = known.filter(|(online, _)| *online > 0);
+    let mut each = online.map(|(_, name)| name).fuse();
     let first = each.next().unwrap_or_default();
     let length = |name: &[u8; GOVERNOR]| name.iter().position(|byte| *byte == 0);
     let is_first = |name: [u8; GOVERNOR]| {

@@ -139,6 +139,57 @@ class Cached(unittest.TestCase):
         self.assertEqual((code, said), (0, "/handover/x\n"), why)
 
 
+class Doors(unittest.TestCase):
+    """`make module` and `make upstream`: what they have made, with what. The toolbox writes down what it is called with."""
+
+    def ran(self, script, toolbox, **environment):
+        """The exit, what was said, and what is in the files that the stubs wrote."""
+        with tempfile.TemporaryDirectory() as at:
+            top = pathlib.Path(at)
+            for name in (script, "scripts/lib/env.sh"):
+                (top / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(TOP / name, top / name)
+            (top / "scripts/build").mkdir()
+            for name, text in (("scripts/build/linux", LINUX.replace("7.3.4", "7.3.4+deb13-amd64", 1)), ("scripts/in-toolbox", f"#!/bin/bash\n{toolbox}\n"),
+                               ("scripts/build/stock", '#!/bin/bash\necho "$*" >>asked\necho /tree\n'), ("source", "a")):
+                (top / name).write_text(text)
+                (top / name).chmod(0o755)
+            git = {"GIT_COMMITTER_DATE": "2026-01-02T22:04:05+0000", "GIT_AUTHOR_DATE": "2025-12-31T01:00:00+0000", "GIT_CONFIG_COUNT": "2",
+                   "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "A Name", "GIT_CONFIG_KEY_1": "user.email", "GIT_CONFIG_VALUE_1": "a@localhost"}
+            clean = {name: value for name, value in os.environ.items() if name not in ("KDIR", "KVER")}
+            environment = clean | git | environment | {"XDG_CACHE_HOME": str(top / "cache")}
+            for words in (["init", "-q"], ["add", "source"], ["commit", "-qm", "x"]):
+                subprocess.run(["git", *words], cwd=top, env=environment, check=True)
+            ran = subprocess.run([script], cwd=top, capture_output=True, text=True, check=False, env=environment)
+            return ran.returncode, ran.stderr, {name: (top / name).read_text() for name in ("asked", "called") if (top / name).exists()}
+
+    MODULE = 'echo "$TREE $*" >>called'
+
+    def test_a_module_is_for_the_release_that_was_named(self):
+        for release in ("7.3.4+deb13-amd64", "7.3.4+deb13-rt-amd64", "7.3.4+deb13-cloud-amd64"):
+            code, said, files = self.ran("scripts/module", self.MODULE, KVER=release)
+            self.assertEqual((code, files), (0, {"asked": f"{release}\n", "called": "/tree scripts/build-module /mnt/kernel\n"}), said)
+            self.assertIn(f"handover.ko: for {release}\n", said)
+
+    # One patch. What `checkpatch.pl` says to it is up to a test.
+    SERIES = """
+        echo "$*" >>called
+        case $* in *checkpatch.pl*) exit $CHECKED ;; *upstream.py*) touch build/upstream/0001-x.patch ;; esac"""
+
+    def test_a_series_is_of_its_commits_day(self):
+        """Of the day on which it came, not of that on which it was written."""
+        code, said, files = self.ran("scripts/upstream", self.SERIES, CHECKED="0")
+        self.assertEqual(code, 0, said)
+        self.assertIn("GIT_AUTHOR_DATE=2026-01-02T22:04:05", files["called"])
+        self.assertIn("GIT_COMMITTER_DATE=2026-01-02T22:04:05", files["called"])
+        self.assertIn("build/upstream/0001-x.patch", files["called"].splitlines()[-1])
+
+    def test_a_series_that_checkpatch_complains_of_is_none(self):
+        code, said, files = self.ran("scripts/upstream", self.SERIES, CHECKED="1")
+        self.assertIn("checkpatch.pl --quiet --strict", files["called"])
+        self.assertEqual((code, said), (1, "handover: error: upstream: checkpatch has something to say\n"))
+
+
 class Inside(unittest.TestCase):
     """What scripts/build do in the toolbox, function by function."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
-"""The options that spoil figures, as the module's facts ask for them and docs/kernel.md has them: no kernel here has each."""
+"""What the module says by names and words that no guest here shows: options, mitigations, governors, and what modinfo has."""
 
 import pathlib
 import re
@@ -18,3 +18,42 @@ class Spoils(unittest.TestCase):
         self.assertGreater(len(due), 10)
         self.assertEqual(pairs, [(name, name) for name in due])
         self.assertEqual(table.count("cfg!"), len(due))
+
+
+class Names(unittest.TestCase):
+    """facts.c asks the kernel for each by a constant of that name."""
+
+    TEXT = (TOP / "rust/linux/harness/facts.c").read_text()
+
+    def test_a_mitigation_is_the_features(self):
+        """A CPU may have IBRS, which costs nothing. Its use in the kernel does."""
+        pairs = re.findall(r'\{ "(\w+)", X86_FEATURE_(\w+) \}', self.TEXT)
+        self.assertEqual(pairs, [(name, {"ibrs": "KERNEL_IBRS"}.get(name, name.upper())) for name in ("retpoline", "rethunk", "ibrs", "pti")])
+
+    def test_a_driver_without_a_governor_has_a_policy(self):
+        (body,) = re.findall(r"^static const char \*governor_of\(.*?^\}$", self.TEXT, re.MULTILINE | re.DOTALL)
+        pairs = re.findall(r'policy->policy == CPUFREQ_POLICY_(\w+)(?:\)\s*return| \?) "(\w+)"', body)
+        self.assertEqual(pairs, [("PERFORMANCE", "performance"), ("POWERSAVE", "powersave")])
+        self.assertEqual(body.count("policy->policy"), 2)
+
+    def test_a_governor_is_of_the_cpu(self):
+        self.assertIn("policy __free(put_cpufreq_policy) = cpufreq_cpu_get(cpu);", self.TEXT)
+
+
+class Parameters(unittest.TestCase):
+    """What modinfo says of each parameter, beside its line in docs/kernel.md."""
+
+    UNIT = re.compile(r"(?:micro|milli)?seconds|jiffies")
+
+    def test_both_have_the_same_units(self):
+        shim = (TOP / "rust/linux/harness/shim.c").read_text()
+        said = re.findall(r'^MODULE_PARM_DESC\((\w+), "(.*)"\);$', shim, re.MULTILINE)
+        names = re.findall(r"^module_param\((\w+), charp, 0444\);$", shim, re.MULTILINE)
+        self.assertGreater(len(names), 20)
+        self.assertEqual([name for name, _ in said], names)
+        tables = re.findall(r"^\| parameter \| default \|.*?\n\n", (TOP / "docs/kernel.md").read_text(), re.MULTILINE | re.DOTALL)
+        lines = dict(re.findall(r"^\| `(\w+)`(?: \\\*)? \| [^|]* \| (.*) \|$", "".join(tables), re.MULTILINE))
+        self.assertEqual(sorted(lines), sorted(names))
+        for name, text in said:
+            self.assertEqual(set(self.UNIT.findall(text.lower())), set(self.UNIT.findall(lines[name])), name)
+        self.assertGreater(sum("seconds" in text.lower() for _, text in said), 5)

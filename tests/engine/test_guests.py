@@ -196,6 +196,11 @@ class Inside(Guests):
         # The limit is of whole seconds, so it may come one early. Ten limits are ten seconds more than a busy host takes.
         self.assertTrue(2 <= took < 20, took)
 
+    def test_the_limit_is_the_jobs(self):
+        """However long the boot took."""
+        code, boots, said = self.inside("sleep 8; echo '@@ start' >$stream; sleep 1; echo '@@ exit 0' >>$stream", words=("--limit", "7"))
+        self.assertEqual((code, boots), (0, 1), said)
+
     def test_a_guest_that_has_said_all_is_ended(self):
         began = time.monotonic()
         code, boots, said = self.inside("printf '@@ start\\n@@ exit 3\\n' >$stream; exec sleep 60", words=("--limit", "50"))
@@ -575,6 +580,17 @@ class Accelerator(Guests):
         self.assertEqual(self.chosen(), (0, "kvm\n" if os.access("/dev/kvm", os.W_OK) else "tcg,thread=multi\n"))
         (cache / f"accel-{boot}").write_text("kvm\n")
         self.assertEqual(self.chosen(), (0, "kvm\n"))
+
+    def test_a_trial_boots_to_its_end(self):
+        """A kernel without a root panics. One that ends before does not, and QEMU without KVM fails."""
+        script = self.top / "scripts/guest/choose-accel"
+        script.write_text(script.read_text().replace("/tmp/trial.log", str(self.top / "trial.log")))
+        for text, code, works in (("Linux version 7.3\nKernel panic - not syncing: VFS: Unable to mount root fs", 0, True), ("Linux version 7.3", 0, False),
+                                  ("", 1, False), ("Kernel panic - not syncing", 1, False)):
+            (self.top / "text").write_text(text)
+            self.stub("bin/qemu-system-x86_64", f'cp {self.top}/text {self.top}/trial.log; echo "$*" >{self.top}/words; exit {code}')
+            self.assertEqual(self.ran("scripts/guest/choose-accel", "--trial")[0] == 0, works, text)
+            self.assertRegex((self.top / "words").read_text(), "-accel kvm .* -kernel /mnt/kernel/vmlinuz .*-serial file:")
 
 
 class Pair(Guests):

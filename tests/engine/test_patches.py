@@ -30,3 +30,10 @@ class Hook(unittest.TestCase):
             self.assertIn(f"\n{declaration};\n", added("0001-*"))
             self.assertIn(f"\n{declaration}\n", added("0001-*"))
             self.assertIn(f"EXPORT_SYMBOL_GPL({re.search(r'torture_[a-z]+_lock', declaration)[0]});", added("0001-*"))
+
+
+class Steps(unittest.TestCase):
+    """Outside a section is work that is drawn, as the paper has it. A mean does not tell it from the same work each time."""
+
+    def test_those_outside_are_drawn(self):
+        self.assertIn("torture_steps(&rand, torture_random(&rand) % ncs_steps);", added("0002-*"))

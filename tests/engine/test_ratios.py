@@ -3,10 +3,12 @@
 
 import contextlib
 import io
+import os
 import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "scripts/lib"))
@@ -49,6 +51,37 @@ class Sides(unittest.TestCase):
         each = [{"kept": "k", "group": group, "name": name, "value": value} for group, values in (("1", (6, 2, 3)), ("2", (10, 5, 4)))
                 for name, value in zip(("a", "x", "y"), values)]
         self.assertEqual(ratios.ratios(each, ["kept"], ["group"], "name", lambda row: row["value"], ["x", "y"]), {("k", "a"): [2, 2]})
+
+    def of(self, file, *lines):
+        """A folder with these rows."""
+        top = pathlib.Path(self.side("one", []))
+        (top / file).write_text("\n".join([EMPTY[file], *lines, ""]))
+        return top
+
+    def test_alock_has_its_first_budgets(self):
+        """Beside the better baseline, in the same round."""
+        with tempfile.TemporaryDirectory() as at:
+            self.at = pathlib.Path(at)
+            top = self.of("alock/raw.csv", *(f"{round_},{lock},1,20,95,{budgets},{count * round_}" for lock, budgets, count in (
+                ("alock", "5,20", 300), ("rdma_spin", ",", 100), ("rdma_mcs", ",", 60), ("alock", "20,5", 900)) for round_ in (1, 2)))
+            self.assertEqual(ratios.alock(top), {("1", "20", "95", "alock"): [3.0, 3.0]})
+
+    def test_increments_are_of_a_place_and_a_round(self):
+        """By one thread alone, or by one to more of rlock's."""
+        with tempfile.TemporaryDirectory() as at:
+            self.at = pathlib.Path(at)
+            top = self.of("bench/rlock-raw.csv", *(f"{place},{round_},{method},{threads},{cpus},{ns * 2 ** place * 10 ** round_}"
+                                                   for place in (1, 2) for round_ in (1, 2) for method, threads, cpus, ns in (
+                ("lock_add", 1, 1, 8), ("rlock", 1, 1, 4), ("lock_add", 2, 2, 5), ("rlock", 2, 2, 6), ("rlock", 2, 1, 12))))
+            self.assertEqual(ratios.increments(top), {("rlock",): [0.5] * 4})
+            self.assertEqual(ratios.threads(top), {("2 threads, 2 CPUs",): [1.5] * 4, ("2 threads, 1 CPUs",): [3.0] * 4})
+
+    def test_each_ratio_is_its_sides(self):
+        with tempfile.TemporaryDirectory() as at, unittest.mock.patch.dict(os.environ, RATIOS_EACH=f"{at}/each.csv"):
+            self.compared([{"twa": 90}, {"twa": 110}], [{"twa": 205}])
+            each = pathlib.Path(at, "each.csv").read_text().splitlines()
+        row = '"writers: 2, stock kernel: twa to raw_spin_lock"'
+        self.assertEqual(each, ["row,side,round,ratio", f"{row},before,1,0.9000", f"{row},before,1,1.1000", f"{row},after,1,2.0500"])
 
     def test_the_same(self):
         code, rows, told = self.compared([{"twa": 90}, {"twa": 110}], [{"twa": 105}, {"twa": 95}])

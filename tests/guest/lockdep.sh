@@ -35,6 +35,13 @@ interrupted() {
 	[ "$(did irqs | grep -c '^[1-9]')" -eq 4 ] || { cat $debug/results; return 1; }
 }
 
+# Each place in the order has a class, of locks that spin on every kernel and of those that do not.
+classes() {
+	for nest in 1 2 3 4 5 6 7 8; do
+		[ "$(grep -cE ": handover_torture/$nest(#[0-9]+)?\$" /proc/lockdep)" -eq 2 ] || { echo "nested $nest:"; grep handover_torture /proc/lockdep; return 1; }
+	done
+}
+
 insmod /handover.ko experiment=none stat_interval=0 || exit 1
 verdict "raw locks nest" ran torture_type=twa nested_locks=1
 verdict "spin_lock nests deeper" ran torture_type=spin_lock nested_locks=2
@@ -44,6 +51,7 @@ verdict "LOCK_STAT counts pairs" counted_pairs
 verdict "what spoils figures here is said" slowed
 verdict "interrupts take locks" interrupted
 verdict "all locks nest" ran torture_type=all nested_locks=8 nlocks=2 try_lock=1
+verdict "each nested lock has its class" classes
 tell_file results $debug/results
 tell_file summary $debug/summary
 verdict "unloaded" rmmod handover

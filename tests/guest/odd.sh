@@ -68,6 +68,17 @@ often() {
 	done
 }
 
+# Writers that are moved may not run there either, whichever other CPU is left to nobody.
+moved() {
+	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=4 runs=1 shuffle_interval=1 || return 1
+	acquires && seen where && await done 20
+	rc=$?
+	rmmod handover && [ $rc -eq 0 ] || return 1
+	sort -u /tmp/seen >/tmp/masks
+	[ "$(wc -l </tmp/masks)" -gt 1 ] || { echo "they were allowed:"; cat /tmp/masks; return 1; }
+	! tr , '\n' </tmp/masks | awk -F- '$1 <= 1 && $NF >= 1 { at = 1 } END { exit !at }' || { cat /tmp/masks; return 1; }
+}
+
 # By word writers run there.
 bound() {
 	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=2 runs=1 bind_writers=1 || return 1
@@ -104,8 +115,7 @@ starved() {
 	control=$(grep -l '^ho_control' /proc/[0-9]*/comm | cut -d/ -f3)
 	# One usable CPU is not probed for.
 	if taskset -p 8 "$me" >/dev/null && taskset -p 1 "$control" >/dev/null &&
-		echo "experiment=uncontended runs=1" >$debug/control && await done 60 && is spinlock_slow_path unknown && is isolated_cpus 3 &&
-		taskset -p 5 "$control" >/dev/null && taskset -p 1 2 >/dev/null; then
+		unprobed && is spinlock_slow_path unknown && is isolated_cpus 3 && taskset -p 5 "$control" >/dev/null && taskset -p 1 2 >/dev/null; then
 		for _ in 1 2 3; do
 			while :; do :; done >/dev/null 2>&1 &
 			hogs="$hogs $!"
@@ -123,6 +133,18 @@ starved() {
 	taskset -p "$born" 2 >/dev/null
 	rmmod handover || return 1
 	return $rc
+}
+
+# unprobed : an experiment that begins with no probe.
+unprobed() {
+	echo >$tracing/trace
+	echo 'comm ~ "ho_*"' >$tracing/events/sched/sched_waking/filter
+	echo 1 >$tracing/events/sched/sched_waking/enable
+	echo "experiment=uncontended runs=1" >$debug/control && await done 60
+	ended=$?
+	echo 0 >$tracing/events/enable
+	grep -q 'sched_waking: comm=ho_control' $tracing/trace || { echo "nothing was traced"; return 1; }
+	[ $ended -eq 0 ] && ! grep comm=ho_probe $tracing/trace
 }
 
 # begin : an experiment, which begins with probes.
@@ -181,6 +203,7 @@ verdict "the facts are the odd machine's" odd
 verdict "CPUs are counted as they are on line" counted
 verdict "the facts stay when the machine changes" stay
 verdict "nothing runs on an isolated CPU" apart often
+verdict "writers are not moved there" moved
 verdict "writers run there by word" bound
 verdict "no second CPU: the slow path is unknown" alone
 verdict "a probe whose waiter gets no CPU ends" starved bounded

@@ -88,6 +88,10 @@ lines() {
 			$2 > all { print; exit bad = 1 } $1 > 0.5 && $2 / $1 > 0.75 * all / seconds { is = 1 }
 			END { exit bad || every && !is }' /tmp/lines || { cat /tmp/lines $debug/results; return 1; }
 	done
+	# None is due before its time.
+	mark
+	echo "torture_type=twa nwriters_stress=1 duration=2 runs=1 stat_interval=10" >$debug/control && await done 20 || return 1
+	! since | grep 'with 1 writers, run 1 of 1: .* acquisitions$' || return 1
 }
 
 # A byte that is of no character; and none of it in what is said.
@@ -447,11 +451,16 @@ ticket,inlined,far,1 ticket,inlined,far,2 ticket,inlined,near,1 ticket,inlined,n
 	done
 	echo "experiment=uncontended torture_type=twa_irq runs=1" >$debug/control && await done 60 || return 1
 	[ "$(column lock $debug/uncontended | sort -u)" = twa_irq ] || { cat $debug/uncontended; return 1; }
-	# Under emulation far pairs take longer, in runs that begin with them and in those that do not.
+	# Under emulation far pairs take longer, in runs that begin with them and in those that do not. By their shortest times, for
+	# a busy host makes any longer, and twice, for it may do so with all near ones.
 	grep -q TCG /proc/cpuinfo || return 0
-	for _ in 1 2 3 4 5; do
+	longer=0
+	for _ in 1 2 3 4 5 6 7; do
 		echo "experiment=uncontended torture_type=twa runs=6" >$debug/control && await done 60 || return 1
-		awk -F, 'NR > 1 { sum[$3, $4 % 2] += $6 } END { exit !(sum["far", 0] > 1.05 * sum["near", 0] && sum["far", 1] > 1.05 * sum["near", 1]) }' $debug/uncontended && return
+		awk -F, 'NR > 1 && (!min[$3, $4 % 2] || $6 < min[$3, $4 % 2]) { min[$3, $4 % 2] = $6 }
+			END { exit !(min["far", 0] > 1.05 * min["near", 0] && min["far", 1] > 1.05 * min["near", 1]) }' $debug/uncontended || continue
+		longer=$((longer + 1))
+		[ $longer -lt 2 ] || return 0
 	done
 	cat $debug/uncontended
 	return 1

@@ -144,6 +144,16 @@ binds() {
 	[ "$(unique)" = 3 ] || { unique; return 1; }
 }
 
+# A CPU that is off line when they are bound is theirs when it comes.
+binds_beforehand() {
+	echo 0 >/sys/devices/system/cpu/cpu3/online || return 1
+	begun duration=2 bind_writers=2-3
+	rc=$?
+	[ $rc -ne 0 ] || seen where || rc=1
+	echo 1 >/sys/devices/system/cpu/cpu3/online
+	[ $rc -eq 0 ] && [ "$(unique)" = 2-3 ] || { unique; return 1; }
+}
+
 # Their only CPU goes, and they run elsewhere; it comes back, and so do they. (Seed 6 draws CPU 3 twice, and then others.)
 # Up to nine runs: a guest beside others has few looks.
 stays_bound() {
@@ -566,6 +576,7 @@ verdict "stutter: a pause is no stall" pauses_are_no_stall
 verdict "shuffle_interval: a CPU is left to none" shuffles
 verdict "whoever perturbs hears the run's end" hears_the_end
 verdict "bind_writers: they stay there" binds
+verdict "bind_writers: a CPU that is yet to come" binds_beforehand
 verdict "bind_writers: while CPUs go and come" stays_bound
 verdict "bind_writers: where no CPU is" nowhere
 verdict "bind_writers: where no CPU is any more" refused twa bind_writers=3

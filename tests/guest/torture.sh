@@ -101,6 +101,9 @@ stuck() {
 		said=$( (echo $words >$debug/control) 2>&1) && { echo "$words is taken"; return 1; }
 		case $said in *"resource busy"*) ;; *) echo "$words: $said"; return 1 ;; esac
 	done
+	# The log and the state say why.
+	[ "$(since | grep -c 'handover: control: busy: a lock hangs: experiment=torture torture_type=twa ')" -eq 2 ] || { since; return 1; }
+	grep -qx 'state: hung: a lock could not be stopped, the module stays' $debug/status || { cat $debug/status; return 1; }
 	! rmmod handover 2>/dev/null || { echo "the module goes"; return 1; }
 }
 

@@ -194,10 +194,13 @@ calls_before() {
 	rmmod handover || return 1
 	return $rc
 }
-# More events than the facts have room for.
+# many SECONDS : more events than the facts have room for. In more than a second they go off before the end.
 many() {
 	for group in sched irq timer; do echo 1 >$tracing/events/$group/enable || return 1; done
-	insmod /handover.ko torture_type=twa nwriters_stress=2 duration=1 runs=1 || return 1
+	insmod /handover.ko torture_type=twa nwriters_stress=2 duration="$1" runs=1 || return 1
+	if [ "$1" -gt 1 ]; then
+		acquires && echo 0 >$tracing/events/enable && grep -q '^state: running' $debug/status || return 1
+	fi
 	await done 60
 	rc=$?
 	said=$(fact tracers)
@@ -279,7 +282,8 @@ verdict "the facts: functions are traced" functions
 verdict "the facts: a kprobe" probed traced calls
 verdict "the facts: a kprobe that has gone" calls_before
 verdict "the facts: a kprobe in each function" each_call
-verdict "the facts: many events" many
+verdict "the facts: many events" many 1
+verdict "the facts: many events that have gone" many 4
 verdict "the facts: the last event that fits" fits timer/hrtimer_expire_exit hrtimer_expire_exit
 verdict "the facts: the first event that does not fit" fits timer/hrtimer_expire_entry and-1-more
 verdict "the facts: an event for another" swapped oom/mark_victim sched/sched_migrate_task

@@ -68,12 +68,7 @@ fn governor() -> Name<GOVERNOR> {
         let online = unsafe { shim::handover_governor(cpu, name.as_mut_ptr().cast(), GOVERNOR) };
         (online, name)
     };
-    let known = (0..).map(each).take_while(|(online, _)| *online >= 0);
-    Name(words::governor(
-        known
-            .filter(|(online, _)| *online > 0)
-            .map(|(_, name)| name),
-    ))
+    Name(words::governor((0..).map(each)))
 }
 
 /// Whether the functions that writers call are patched; negative: unknown.
@@ -376,11 +371,7 @@ fn probe(stopping: &impl Fn() -> bool) -> Option<SlowPath> {
     }
     .ok()?;
     thread.start();
-    let until = shim::now_ns() + 1_000_000_000;
-    while probe.step.load_acquire() < 1 && shim::now_ns() < until && !stopping() {
-        shim::sleep_ms(1);
-    }
-    if probe.step.load_acquire() < 1 {
+    if !shim::await_ms(1000, stopping, || probe.step.load_acquire() >= 1) {
         probe.over.store_release(1);
         thread.stop();
         return None;

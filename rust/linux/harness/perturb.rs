@@ -48,10 +48,11 @@ unsafe impl Send for Job {}
 // SAFETY: As above; what changes is a cell that may be shared.
 unsafe impl Sync for Job {}
 
-/// The threads that perturb a run.
+/// The threads that perturb a run. Dropping it ends them; the run must be over, or not have begun.
 pub(crate) struct Jobs {
-    jobs: KVVec<Job>,
+    /// Dropped before the jobs that they do.
     threads: KVVec<Thread>,
+    jobs: KVVec<Job>,
     are_started: bool,
 }
 
@@ -60,7 +61,7 @@ impl Jobs {
     ///
     /// # Safety
     ///
-    /// The arena and the writers' threads must stay where they are until `stop` has returned, or for ever.
+    /// The arena and the writers' threads must stay where they are until this is dropped, or for ever.
     pub(crate) unsafe fn new(arena: &Arena, writers: &[Thread]) -> Result<Self> {
         let plan = &arena.perturb.plan;
         let deeds = [
@@ -71,8 +72,8 @@ impl Jobs {
         let wanted = || deeds.into_iter().filter(|(seconds, ..)| *seconds != 0);
         let count = wanted().count();
         let mut all = Self {
-            jobs: KVVec::with_capacity(count, GFP_KERNEL)?,
             threads: KVVec::with_capacity(count, GFP_KERNEL)?,
+            jobs: KVVec::with_capacity(count, GFP_KERNEL)?,
             are_started: false,
         };
         for (_, deed, _) in wanted() {
@@ -97,15 +98,9 @@ impl Jobs {
                     0,
                     None,
                 )
-            };
-            match thread {
-                Ok(thread) => all.threads.push(thread, GFP_KERNEL)?,
-                Err(error) => {
-                    pr_err!("no kthread {}\n", name.to_str().unwrap_or("?"));
-                    all.stop();
-                    return Err(error);
-                }
             }
+            .inspect_err(|_| pr_err!("no kthread {}\n", name.to_str().unwrap_or("?")))?;
+            all.threads.push(thread, GFP_KERNEL)?;
         }
         Ok(all)
     }
@@ -138,13 +133,6 @@ impl Jobs {
             perturbed.away += job.away.read();
         }
         perturbed
-    }
-
-    /// Ends the threads. The run must be over.
-    pub(crate) fn stop(self) {
-        for thread in self.threads {
-            thread.stop();
-        }
     }
 }
 

@@ -26,8 +26,6 @@ use crate::{
 };
 use kernel::prelude::*;
 
-pub(super) const MS: u64 = 1_000_000;
-
 /// What a run may ask of its caller.
 pub(crate) trait Control {
     /// Whether the experiment is to end.
@@ -51,22 +49,23 @@ pub(crate) trait Control {
 }
 
 /// False once the run is to end: by a `stop`, or because a writer stalled.
-pub(super) fn goes_on(watch: &Watch, control: &impl Control) -> bool {
+pub(super) fn goes_on(watch: &Watch<'_>, control: &impl Control) -> bool {
     !control.stopping() && !watch.any_stalled()
 }
 
-/// A run in progress.
+/// A run in progress. Dropping it ends its threads, which is waited for, and gives all back. The fields are dropped in their
+/// order: what looks at another is above it.
 pub(super) struct Run<'a> {
-    plan: &'a Plan,
-    lock: &'static Entry,
-    arena: KBox<Arena>,
-    /// A record of the interrupts of each writer's CPU, where there are any.
-    irqs: KVVec<Writer>,
+    pub(super) jobs: Option<Jobs>,
+    pub(super) threads: KVVec<Thread>,
+    pub(super) writers: KVVec<Writer>,
     /// The times of each writer, where they are taken.
     times: KVVec<Times>,
-    pub(super) writers: KVVec<Writer>,
-    pub(super) threads: KVVec<Thread>,
-    pub(super) jobs: Option<Jobs>,
+    /// A record of the interrupts of each writer's CPU, where there are any.
+    irqs: KVVec<Writer>,
+    arena: KBox<Arena>,
+    plan: &'a Plan,
+    lock: &'static Entry,
     number: u32,
     first_ticket: u32,
 }
@@ -105,14 +104,14 @@ impl<'a> Run<'a> {
 
         let count = writers as usize;
         let mut run = Self {
+            jobs: None,
+            threads: KVVec::with_capacity(count, GFP_KERNEL)?,
+            writers: KVVec::with_capacity(count, GFP_KERNEL)?,
+            times: KVVec::new(),
+            irqs: KVVec::new(),
+            arena,
             plan,
             lock,
-            arena,
-            irqs: KVVec::new(),
-            times: KVVec::new(),
-            writers: KVVec::with_capacity(count, GFP_KERNEL)?,
-            threads: KVVec::with_capacity(count, GFP_KERNEL)?,
-            jobs: None,
             number,
             first_ticket,
         };
@@ -145,8 +144,8 @@ impl<'a> Run<'a> {
         }
         for writer in run.writers.iter() {
             // SAFETY: `lock.init` made the locks that `main` expects. The
-            // writers, their interrupts' records, their times and the arena stay where they are until the thread has
-            // stopped or `end` has leaked them. `main` ends with `await_stop`.
+            // writers, their interrupts' records, their times and the arena stay where they are until the thread is
+            // dropped, or are leaked with it. `main` ends with `await_stop`.
             let thread = unsafe {
                 Thread::create(
                     main,
@@ -155,24 +154,12 @@ impl<'a> Run<'a> {
                     writer.id,
                     None,
                 )
-            };
-            match thread {
-                Ok(thread) => run.threads.push(thread, GFP_KERNEL)?,
-                Err(error) => {
-                    pr_err!("no kthread for writer {} of {writers}\n", writer.id);
-                    run.end(false);
-                    return Err(error);
-                }
             }
+            .inspect_err(|_| pr_err!("no kthread for writer {} of {writers}\n", writer.id))?;
+            run.threads.push(thread, GFP_KERNEL)?;
         }
-        // SAFETY: The arena and the threads stay where they are until `end` has stopped the jobs, or leaked all.
-        match unsafe { Jobs::new(&run.arena, &run.threads) } {
-            Ok(jobs) => run.jobs = Some(jobs),
-            Err(error) => {
-                run.end(false);
-                return Err(error);
-            }
-        }
+        // SAFETY: The arena and the threads stay where they are until the jobs are dropped, or are leaked with them.
+        run.jobs = Some(unsafe { Jobs::new(&run.arena, &run.threads) }?);
         Ok(run)
     }
 
@@ -182,10 +169,7 @@ impl<'a> Run<'a> {
     /// others, which are held meanwhile, have not stalled.
     pub(super) fn muster(&self, control: &impl Control) {
         let await_all = |due, ms, is: fn(&Writer) -> bool| {
-            let until = shim::now_ns() + ms * MS;
-            while self.count(is) < due && shim::now_ns() < until && !control.stopping() {
-                shim::sleep_ms(1);
-            }
+            shim::await_ms(ms, || control.stopping(), || self.count(is) >= due);
         };
         let writers = self.writers.len();
         await_all(writers, 5000, |writer| writer.here.read());
@@ -214,7 +198,7 @@ impl<'a> Run<'a> {
     /// this did not come about, or when no writer began for longer than `stall_secs`.
     /// The watchdog alone does not end the wait for a writer without a CPU: that one
     /// has not stalled.
-    pub(super) fn warm_up(&self, watch: &Watch, control: &impl Control) -> bool {
+    pub(super) fn warm_up(&self, watch: &Watch<'_>, control: &impl Control) -> bool {
         let mut patience = self.patience();
         loop {
             let begun = self.count(|writer| writer.total.read() > 0);
@@ -339,14 +323,13 @@ impl<'a> Run<'a> {
     pub(super) fn end(self, hung: bool) {
         if hung {
             core::mem::forget(self);
-            return;
         }
-        // First: they have the writers' threads.
-        if let Some(jobs) = self.jobs {
-            jobs.stop();
-        }
-        for thread in self.threads {
-            thread.stop();
-        }
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        // Whoever runs leaves.
+        self.enter(phase::STOP);
     }
 }

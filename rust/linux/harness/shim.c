@@ -129,6 +129,7 @@ MODULE_PARM_DESC(try_lock, "1: writers try first, and wait if that fails");
 static char *irq_interval;
 module_param(irq_interval, charp, 0444);
 MODULE_PARM_DESC(irq_interval, "Microseconds between sections of an interrupt on a writer's CPU; 0 for none");
+
 static char *latency;
 module_param(latency, charp, 0444);
 MODULE_PARM_DESC(latency, "1: the times of waits and hand-overs are taken");

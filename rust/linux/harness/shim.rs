@@ -171,7 +171,8 @@ pub(crate) struct FileOps {
     pub(crate) write: unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_int,
 }
 
-/// A kthread that waits at its end for [`Thread::stop`].
+/// A kthread that waits at its end for [`Thread::stop`]. Dropping it stops it, which sleeps until the thread has ended. The
+/// thread itself must not do so, nor one that holds a mutex which the thread takes.
 pub(crate) struct Thread(core::ptr::NonNull<Task>);
 
 // SAFETY: A task may be started and stopped from any context that may sleep.
@@ -186,7 +187,7 @@ impl Thread {
     ///
     /// # Safety
     ///
-    /// `arg` must be what `function` expects, until the thread is stopped;
+    /// `arg` must be what `function` expects, until the thread is stopped or dropped;
     /// `function` must end with [`await_stop`].
     pub(crate) unsafe fn create(
         function: ThreadFn,
@@ -224,9 +225,12 @@ impl Thread {
         unsafe { handover_kthread_on_cpu(self.0.as_ptr()) }
     }
 
-    /// Waits until its function has returned; one that was never started does
-    /// not run.
-    pub(crate) fn stop(self) {
+    /// Waits until its function has returned, as dropping the handle does. One that was never started does not run.
+    pub(crate) fn stop(self) {}
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
         // SAFETY: `create` took a reference to the task, which this gives back;
         // the function does not return before, by `create`'s contract.
         unsafe { handover_kthread_stop(self.0.as_ptr()) };
@@ -330,6 +334,15 @@ pub(crate) unsafe fn await_stop() {
 pub(crate) fn sleep_ms(ms: u32) {
     // SAFETY: Called where sleeping is allowed: on kthreads and in module exit.
     unsafe { handover_sleep_ms(ms) };
+}
+
+/// Waits until it `is`, for so many milliseconds at most, and until a stop. Says whether it is.
+pub(crate) fn await_ms(ms: u64, stopping: impl Fn() -> bool, is: impl Fn() -> bool) -> bool {
+    let until = now_ns() + ms * 1_000_000;
+    while !is() && now_ns() < until && !stopping() {
+        sleep_ms(1);
+    }
+    is()
 }
 
 /// Nanoseconds of the monotonic clock.

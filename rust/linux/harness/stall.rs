@@ -21,9 +21,9 @@ const MAX_LINES: u32 = 8;
 const TICK_MS: u32 = 250;
 
 /// What was last seen of a writer. Written by the timer alone.
-struct Mark {
-    writer: *const Writer,
-    thread: *const Thread,
+struct Mark<'a> {
+    writer: &'a Writer,
+    thread: &'a Thread,
     /// Its total, and for how many looks it has been that. Then at how many of these in a
     /// row it had a CPU.
     total: Once<u64>,
@@ -33,7 +33,7 @@ struct Mark {
 }
 
 /// What the timer looks at. The cells are written by the timer alone.
-struct Dial {
+struct Dial<'a> {
     name: &'static str,
     stall_secs: u32,
     /// What all totals come to, how many writers are done, and for how many looks both have
@@ -41,30 +41,29 @@ struct Dial {
     sum: Once<u64>,
     done: Once<usize>,
     still: Once<u32>,
-    marks: KVVec<Mark>,
+    marks: KVVec<Mark<'a>>,
 }
 
 /// A watchdog over some writers; it ends when this is dropped.
-pub(crate) struct Watch {
+pub(crate) struct Watch<'a> {
     /// Dropped before what it looks at.
     timer: Timer,
-    dial: KBox<Dial>,
+    dial: KBox<Dial<'a>>,
     /// Whether it is to watch.
     is_on: bool,
 }
 
-impl Watch {
+impl<'a> Watch<'a> {
     /// A watchdog over `writers`, which run on `threads`; it does not watch yet.
     ///
     /// # Safety
     ///
-    /// Writers and threads must stay where they are until this is stopped or
-    /// dropped.
+    /// It must be dropped, not forgotten. The writers' arena must stay until then.
     pub(crate) unsafe fn new(
         name: &'static str,
         plan: &Plan,
-        writers: &[Writer],
-        threads: &[Thread],
+        writers: &'a [Writer],
+        threads: &'a [Thread],
     ) -> Result<Self> {
         let mut marks = KVVec::with_capacity(writers.len(), GFP_KERNEL)?;
         for (writer, thread) in writers.iter().zip(threads) {
@@ -89,7 +88,7 @@ impl Watch {
         let dial = KBox::new(dial, GFP_KERNEL)?;
         let arg = (&raw const *dial).cast_mut().cast();
         Ok(Self {
-            // SAFETY: `tick` expects a dial. It stays until the timer is dropped, its writers by this function's contract.
+            // SAFETY: `tick` expects a dial. It stays until the timer is dropped, which its contract says it is.
             timer: unsafe { Timer::new(tick, arg, u64::from(TICK_MS) * 1_000_000) }?,
             dial,
             is_on: plan.checks.progress(),
@@ -115,9 +114,10 @@ impl Watch {
         stalled.count() as u64
     }
 
-    /// Ends the watch: the timer looks at no writer any more.
-    pub(crate) fn stop(&mut self) {
+    /// Ends the watch, and says how many have stalled. The timer looks at no writer any more.
+    pub(crate) fn end(mut self) -> u64 {
         self.timer.stop();
+        self.stalled()
     }
 }
 
@@ -125,19 +125,18 @@ impl Watch {
 ///
 /// # Safety
 ///
-/// `arg` must point to a [`Dial`] whose writers and threads are valid.
+/// `arg` must point to the [`Dial`] of a [`Watch`].
 unsafe extern "C" fn tick(arg: *mut c_void) {
     // SAFETY: By this function's contract.
-    let dial = unsafe { &*arg.cast::<Dial>() };
-    // SAFETY: By this function's contract; a writer's arena stays as long as the writer.
-    let is_paused = |mark: &Mark| unsafe { &*(*mark.writer).arena }.is_paused();
+    let dial = unsafe { &*arg.cast::<Dial<'_>>() };
+    // SAFETY: The arena stays until the watch is dropped, by the contract of `Watch::new`.
+    let is_paused = |mark: &Mark<'_>| unsafe { &*mark.writer.arena }.is_paused();
     if dial.marks.first().is_some_and(is_paused) {
         // Nobody is to acquire anything.
         return;
     }
     let mut said = 0;
-    // SAFETY: By this function's contract.
-    let writers = || dial.marks.iter().map(|mark| unsafe { &*mark.writer });
+    let writers = || dial.marks.iter().map(|mark| mark.writer);
     let sum = writers().fold(0, |sum, writer| writer.total.read().wrapping_add(sum));
     let is_done = |writer: &Writer| writer.done.load_relaxed() != 0;
     let done = writers().filter(|&writer| is_done(writer)).count();
@@ -152,18 +151,14 @@ unsafe extern "C" fn tick(arg: *mut c_void) {
     dial.done.write(together.done);
     dial.still.write(together.still);
     for mark in dial.marks.iter() {
-        // SAFETY: By this function's contract.
-        let writer = unsafe { &*mark.writer };
+        let writer = mark.writer;
         let total = writer.total.read();
         let now = watch::Mark {
             total: mark.total.read(),
             idle: mark.idle.read(),
             spun: mark.spun.read(),
         }
-        .look(total, is_done(writer), || {
-            // SAFETY: By this function's contract.
-            unsafe { &*mark.thread }.on_cpu()
-        });
+        .look(total, is_done(writer), || mark.thread.on_cpu());
         mark.total.write(now.total);
         mark.idle.write(now.idle);
         mark.spun.write(now.spun);

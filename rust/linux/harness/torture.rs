@@ -6,7 +6,7 @@ use super::{
     arena::phase,
     plan::Plan,
     registry::Entry,
-    run::{goes_on, Control, Run, MS},
+    run::{goes_on, Control, Run},
     shim,
     stall::Watch,
     writer::Writer,
@@ -17,6 +17,8 @@ use crate::measure::{
     statistics::Since,
 };
 use kernel::prelude::*;
+
+const MS: u64 = 1_000_000;
 
 /// What each writer of a run did.
 pub(crate) struct Record {
@@ -67,14 +69,8 @@ pub(crate) fn run(
     record: &mut Record,
 ) -> Result<Option<Outcome<Entry>>> {
     let mut run = Run::gather(plan, lock, writers, number)?;
-    // SAFETY: Writers and threads stay until `run.end`; the watch is stopped before.
-    let mut watch = match unsafe { Watch::new(lock.name, plan, &run.writers, &run.threads) } {
-        Ok(watch) => watch,
-        Err(error) => {
-            run.end(false);
-            return Err(error);
-        }
-    };
+    // SAFETY: `end` below drops it. The arena is the run's.
+    let mut watch = unsafe { Watch::new(lock.name, plan, &run.writers, &run.threads) }?;
     for thread in run.threads.iter() {
         thread.start();
     }
@@ -118,13 +114,13 @@ pub(crate) fn run(
     let hung = run.join(control, pinned);
     let steal_ns = steal.grown(steal_ns());
     // From here on no other thread looks at the writers.
-    watch.stop();
+    let stalled = watch.end();
     // One look: a writer that hangs may still count.
     let kept = run
         .writers
         .iter()
         .try_for_each(|writer| record.keep(writer));
-    let outcome = run.judge(ns, steal_ns, hung, watch.stalled(), &record.shares);
+    let outcome = run.judge(ns, steal_ns, hung, stalled, &record.shares);
     run.end(hung != 0);
     if pinned && hung == 0 {
         control.unpin_module();

@@ -6,21 +6,25 @@ use kernel::macros::kunit_tests;
 
 #[kunit_tests(handover_run)]
 mod handover_run {
-    use crate::kunit::team::{begins, cpus};
+    use crate::kunit::{
+        recorders::{arena, course},
+        team::{begins, cpus},
+    };
     use crate::{
         harness::{
             arena::{phase, Arena},
             plan::{self, Plan},
             registry::Entry,
             run::Control,
-            shim::{self, ThreadFn},
+            shim::{self, Thread, ThreadFn},
             torture::{self, Record},
             writer::{self, Writer},
         },
         locks::Word as _,
-        measure::{outcome::Outcome, prng::Prng},
+        measure::{outcome::Outcome, perturb::Perturbations, prng::Prng},
         spin::Word,
     };
+    use core::ptr::{from_ref, null};
     use kernel::{
         ffi::{c_int, c_void},
         prelude::*,
@@ -182,7 +186,8 @@ mod handover_run {
             // SAFETY: It is what `Run` gives its writers.
             unsafe { writer::writer(arg, faulty) }
         }
-        let words = "torture_type=ticket duration=1 runs=1 checks=owner,order";
+        let words =
+            "torture_type=ticket duration=1 runs=1 checks=owner,order seed=18446744073709551615";
         // What was told of the run while it ran. Those that did not count are none.
         let most = Atomic::new(0u64);
         let told = |all| most.store(most.load(Relaxed).max(all), Relaxed);
@@ -191,7 +196,7 @@ mod handover_run {
             ..Caller::new()
         };
         // Of the outcome: four kinds of failures, and the acquisitions. Of each writer the same.
-        let (all, each) = run_of(&caller, words, 3, main, |outcome, record| {
+        let (all, each, seed) = run_of(&caller, words, 3, main, |outcome, record| {
             let all = [
                 outcome.owner_failures,
                 outcome.order_failures,
@@ -213,13 +218,15 @@ mod handover_run {
                     share.total,
                 ];
             }
-            (all, (record.shares.len(), each))
+            (all, (record.shares.len(), each), outcome.seed)
         })?
         .ok_or(EINVAL)?;
         // 1 + 2 + 3 of each.
         assert!(all == [6, 60, 600, 6000, 6666, 18, 3, 9]);
         let due = [1, 2, 3].map(|id| [1, 10, 100, 1000, 3, 4].map(|times| times * id));
         assert!(each == (3, due));
+        // Which was the last one there is.
+        assert_eq!(seed, u64::MAX);
         assert_eq!(most.load(Relaxed), 18);
         Ok(())
     }
@@ -312,11 +319,12 @@ mod handover_run {
         let mut took = [0; 2];
         let mut ends = [Ok(None), Ok(None)];
         for (is_stopped, (took, end)) in [false, true].iter().zip(took.iter_mut().zip(&mut ends)) {
+            let from = shim::now_ns();
+            // A wait without a bound ends, too.
             let caller = Caller {
-                stopping: &|| *is_stopped,
+                stopping: &|| *is_stopped || shim::now_ns() - from > 40_000_000_000,
                 ..Caller::new()
             };
-            let from = shim::now_ns();
             *end = run_of(&caller, words, 2, absent, |_, _| ());
             *took = (shim::now_ns() - from) / 1_000_000;
         }
@@ -415,6 +423,105 @@ mod handover_run {
         assert_eq!(end, Err(ETIMEDOUT));
         // Before the wait, and after it. Writers leave a while later.
         assert_eq!(caller.pins(), (2, 0));
+        Ok(())
+    }
+
+    /// A writer that goes on until its run's end, and does not leave then before the module was asked for.
+    ///
+    /// # Safety
+    ///
+    /// As [`given`].
+    unsafe extern "C" fn stays_at_the_end(arg: *mut c_void) -> c_int {
+        // SAFETY: By this function's contract.
+        let (me, arena) = unsafe { given(arg) };
+        me.here.write(true);
+        reaches(arena, phase::MUSTER);
+        me.mustered.write(true);
+        reaches(arena, phase::WARM);
+        while arena.course.phase.load_acquire() < phase::STOP {
+            me.total.write(me.total.read() + 1);
+            shim::sleep_ms(1);
+        }
+        while IS_PINNED.load_relaxed() == 0 {
+            shim::sleep_ms(1);
+        }
+        me.done.store_release(1);
+        // SAFETY: This is a kthread.
+        unsafe { shim::await_stop() };
+        0
+    }
+
+    /// Writers that stand still after their run's end have stalled, too. The watch goes on until they are done or given up.
+    #[test]
+    fn a_stall_at_the_end_is_one() -> Result {
+        let pins = || {
+            IS_PINNED.store_relaxed(1);
+            false
+        };
+        let caller = Caller {
+            pins: &pins,
+            ..Caller::new()
+        };
+        // The watchdog speaks three quarters of a second before they are given up. A busy host may take that, now and then.
+        let words = "torture_type=ticket duration=1 runs=1 stall_secs=5 checks=progress";
+        let mut seen = Ok(None);
+        for _ in 0..3 {
+            IS_PINNED.store_relaxed(0);
+            seen = run_of(&caller, words, 2, stays_at_the_end, |outcome, _| {
+                [outcome.progress_failures, outcome.hung]
+            });
+            if seen != Ok(Some([0, 0])) {
+                break;
+            }
+        }
+        assert_eq!(seen, Ok(Some([2, 0])));
+        Ok(())
+    }
+
+    /// A writer that is refused late, as by its timer.
+    fn refused_late(me: &Writer, arena: &Arena) -> Prng {
+        shim::sleep_ms(100);
+        me.is_refused.write(true);
+        me.total.write(1);
+        reaches(arena, phase::STOP);
+        Prng::new(1)
+    }
+
+    /// Refusals are looked at when all writers have begun.
+    #[test]
+    fn a_late_refusal_ends_the_run() {
+        unsafe extern "C" fn main(arg: *mut c_void) -> c_int {
+            // SAFETY: It is what `Run` gives its writers.
+            unsafe { writer::writer(arg, refused_late) }
+        }
+        let words = "torture_type=ticket duration=1 runs=1 checks=owner";
+        let end = run_of(&Caller::new(), words, 2, main, |_, _| ());
+        assert_eq!(end, Err(EINVAL));
+    }
+
+    /// A writer says that it stands on a CPU when it is called, and not when it is there.
+    #[test]
+    fn a_writer_stands_when_it_is_called() -> Result {
+        unsafe extern "C" fn main(arg: *mut c_void) -> c_int {
+            // SAFETY: It is a writer's whose arena stays.
+            unsafe { writer::writer(arg, |_, _| Prng::new(1)) }
+        }
+        begins();
+        let arena = arena(course(phase::HOLD, 0, 0, 1), Perturbations::OFF)?;
+        let writer = Writer::new(&raw const *arena, 1, null(), null());
+        let arg = from_ref(&writer).cast_mut().cast();
+        // SAFETY: The writer stays until the thread is stopped below. `writer::writer` ends with `await_stop`.
+        let thread = unsafe { Thread::create(main, arg, c"ho_kunit", 1, None) }?;
+        thread.start();
+        let is_here = shim::await_ms(5000, || false, || writer.here.read());
+        shim::sleep_ms(50);
+        let too_early = writer.mustered.read();
+        // Release, pairs with the acquire of the writer's wait.
+        arena.course.phase.store_release(phase::MUSTER);
+        let stands = shim::await_ms(5000, || false, || writer.mustered.read());
+        arena.course.phase.store_release(phase::STOP);
+        thread.stop();
+        assert!(is_here && !too_early && stands);
         Ok(())
     }
 

@@ -126,7 +126,7 @@ fn of_a_sleeper() -> Result<bool> {
 }
 
 /// Waits until a writer has stalled, for some seconds at most.
-fn until_one_stalled(watch: &Watch) {
+fn until_one_stalled(watch: &Watch<'_>) {
     for _ in 0..600 {
         if watch.any_stalled() {
             break;
@@ -165,13 +165,12 @@ fn beside_one_that_left() -> Result<u64> {
         Ok::<_, Error>(threads.push(thread, GFP_KERNEL)?)
     });
     let seen = made.and_then(|()| {
-        // SAFETY: Writers and threads stay until this is dropped.
+        // SAFETY: This function drops it, before the arena.
         let mut watch = unsafe { Watch::new("ticket", &plan, &writers, &threads) }?;
         watch.start();
         until_one_stalled(&watch);
         // The look that is under way ends.
-        watch.stop();
-        Ok(watch.stalled())
+        Ok(watch.end())
     });
     for thread in threads {
         thread.stop();
@@ -207,7 +206,7 @@ fn of_three() -> Result<[u64; 2]> {
         Ok(threads.push(thread, GFP_KERNEL)?)
     });
     let seen = made.and_then(|()| {
-        // SAFETY: Writers and threads stay until this is dropped.
+        // SAFETY: This function drops it, before the arena.
         let mut watch = unsafe { Watch::new("ticket", &plan, &writers, &threads) }?;
         let [spins, others @ ..] = &threads[..] else {
             return Err(EINVAL);
