@@ -5,7 +5,7 @@
 
 use super::{
     arena::{phase, Arena, Once, NO_CPU},
-    shim::{self, Thread},
+    shim::{self, Thread, MS},
 };
 use crate::{
     locks::Word as _,
@@ -16,8 +16,6 @@ use kernel::{
     ffi::{c_int, c_void},
     prelude::*,
 };
-
-const MS: u64 = 1_000_000;
 
 /// How long a job sleeps until it looks again whether the run is over.
 const LOOK_MS: u32 = 20;

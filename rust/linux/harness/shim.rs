@@ -329,6 +329,9 @@ pub(crate) unsafe fn await_stop() {
     unsafe { handover_kthread_await_stop() };
 }
 
+/// A millisecond's nanoseconds.
+pub(crate) const MS: u64 = 1_000_000;
+
 /// Sleeps for about `ms` milliseconds, also where this CPU hangs meanwhile: another then goes on. Not so if its interrupts
 /// are off.
 pub(crate) fn sleep_ms(ms: u32) {
@@ -338,7 +341,7 @@ pub(crate) fn sleep_ms(ms: u32) {
 
 /// Waits until it `is`, for so many milliseconds at most, and until a stop. Says whether it is.
 pub(crate) fn await_ms(ms: u64, stopping: impl Fn() -> bool, is: impl Fn() -> bool) -> bool {
-    let until = now_ns() + ms * 1_000_000;
+    let until = now_ns() + ms * MS;
     while !is() && now_ns() < until && !stopping() {
         sleep_ms(1);
     }

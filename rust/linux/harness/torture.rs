@@ -7,7 +7,7 @@ use super::{
     plan::Plan,
     registry::Entry,
     run::{goes_on, Control, Run},
-    shim,
+    shim::{self, MS},
     stall::Watch,
     writer::Writer,
 };
@@ -17,8 +17,6 @@ use crate::measure::{
     statistics::Since,
 };
 use kernel::prelude::*;
-
-const MS: u64 = 1_000_000;
 
 /// What each writer of a run did.
 pub(crate) struct Record {
