@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `mod.rs` | the suites |
 //! | `array.rs` | what TWA does to the module's waiting array |
+//! | `caller.rs` | a run with made-up writers and caller |
 //! | `cells.rs` | the locks of a run, and locktorture's |
 //! | `course.rs` | what contenders do, for every lock |
 //! | `cpus.rs` | a CPU that is off line |
@@ -33,6 +34,7 @@
 //! | `work.rs` | what writers do, seen by those locks |
 
 mod array;
+mod caller;
 mod cells;
 mod course;
 mod cpus;

@@ -7,6 +7,7 @@ use kernel::macros::kunit_tests;
 #[kunit_tests(handover_run)]
 mod handover_run {
     use crate::kunit::{
+        caller::{given, reaches, run_of, Caller},
         recorders::{arena, course},
         team::{begins, cpus},
     };
@@ -14,14 +15,12 @@ mod handover_run {
         harness::{
             arena::{phase, Arena},
             plan::{self, Plan},
-            registry::Entry,
-            run::Control,
-            shim::{self, Thread, ThreadFn},
+            shim::{self, Thread},
             torture::{self, Record},
             writer::{self, Writer},
         },
         locks::Word as _,
-        measure::{outcome::Outcome, perturb::Perturbations, prng::Prng},
+        measure::{perturb::Perturbations, prng::Prng},
         spin::Word,
     };
     use core::ptr::{from_ref, null};
@@ -47,55 +46,6 @@ mod handover_run {
                 // SAFETY: It is online.
                 unsafe { shim::handover_steal(cpu, ns) };
             }
-        }
-    }
-
-    /// A caller that answers a run as these say, and counts what it is asked.
-    struct Caller<'a> {
-        stopping: &'a dyn Fn() -> bool,
-        pins: &'a dyn Fn() -> bool,
-        told: &'a dyn Fn(u64),
-        pinned: Atomic<u32>,
-        unpinned: Atomic<u32>,
-    }
-
-    impl Caller<'_> {
-        /// One that asks for nothing.
-        const fn new() -> Self {
-            Self {
-                stopping: &|| false,
-                pins: &|| true,
-                told: &|_| (),
-                pinned: Atomic::new(0),
-                unpinned: Atomic::new(0),
-            }
-        }
-
-        /// How often it was asked to keep the module, and to keep it no longer.
-        fn pins(&self) -> (u32, u32) {
-            (self.pinned.load(Relaxed), self.unpinned.load(Relaxed))
-        }
-    }
-
-    impl Control for Caller<'_> {
-        fn stopping(&self) -> bool {
-            (self.stopping)()
-        }
-
-        fn pin_module(&self) -> bool {
-            self.pinned.add(1u32, Relaxed);
-            // SAFETY: No requirements.
-            (self.pins)() && unsafe { shim::handover_pin_module() }
-        }
-
-        fn unpin_module(&self) {
-            self.unpinned.add(1u32, Relaxed);
-            // SAFETY: Paired with a `pin_module` that was true.
-            unsafe { shim::handover_unpin_module() };
-        }
-
-        fn progress(&self, _: &'static Entry, _: u32, _: u32, _: u64, all: impl FnOnce() -> u64) {
-            (self.told)(all());
         }
     }
 
@@ -129,35 +79,6 @@ mod handover_run {
         assert_eq!(outcome.steal_ns / Stolen::NS, each * times);
         assert_eq!(outcome.failures(), 0);
         Ok(())
-    }
-
-    /// What `look` sees of a run of the first lock of this plan, whose writers are `main`. None where there is no outcome.
-    fn run_of<T>(
-        control: &Caller<'_>,
-        words: &str,
-        writers: u32,
-        main: ThreadFn,
-        look: impl FnOnce(&Outcome<Entry>, &Record) -> T,
-    ) -> Result<Option<T>> {
-        begins();
-        let plan = plan::with(&Plan::default(), words)?;
-        let lock = plan.locks().next().ok_or(EINVAL)?;
-        let lock = KBox::new(
-            Entry {
-                writer: main,
-                perturbed: main,
-                ..*lock
-            },
-            GFP_KERNEL,
-        )?;
-        let mut record = Record::new(&plan, writers)?;
-        // SAFETY: The run and its outcome, which refer to it, are gone before it is. What hangs keeps it.
-        let entry = unsafe { &*(&raw const *lock) };
-        let outcome = torture::run(&plan, entry, writers, 1, control, &mut record)?;
-        if outcome.as_ref().is_some_and(|outcome| outcome.hung != 0) {
-            core::mem::forget(lock);
-        }
-        Ok(outcome.map(|outcome| look(&outcome, &record)))
     }
 
     /// Failures of each kind, another number for each writer, which acquires as often as its number says.
@@ -274,26 +195,6 @@ mod handover_run {
         assert_eq!(run_of(&none, words, 2, main, |_, _| ()), Err(ETIMEDOUT));
         assert_eq!(none.pins(), (1, 1));
         Ok(())
-    }
-
-    /// Waits until the run is in this phase, or in a later one.
-    fn reaches(arena: &Arena, phase: u32) {
-        while arena.course.phase.load_acquire() < phase {
-            shim::sleep_ms(1);
-        }
-    }
-
-    /// The writer that a thread gets, and its arena.
-    ///
-    /// # Safety
-    ///
-    /// `arg` must be what `Run` gives its writers.
-    unsafe fn given<'a>(arg: *mut c_void) -> (&'a Writer, &'a Arena) {
-        // SAFETY: By this function's contract. The arena stays as long as the writer.
-        unsafe {
-            let me = &*arg.cast::<Writer>();
-            (me, &*me.arena)
-        }
     }
 
     /// A thread that is no writer yet when its run is over.
@@ -427,33 +328,24 @@ mod handover_run {
     }
 
     /// A writer that goes on until its run's end, and does not leave then before the module was asked for.
-    ///
-    /// # Safety
-    ///
-    /// As [`given`].
-    unsafe extern "C" fn stays_at_the_end(arg: *mut c_void) -> c_int {
-        // SAFETY: By this function's contract.
-        let (me, arena) = unsafe { given(arg) };
-        me.here.write(true);
-        reaches(arena, phase::MUSTER);
-        me.mustered.write(true);
-        reaches(arena, phase::WARM);
-        while arena.course.phase.load_acquire() < phase::STOP {
+    fn stays_at_the_end(me: &Writer, arena: &Arena) -> Prng {
+        while arena.course.phase.load_relaxed() != phase::STOP {
             me.total.write(me.total.read() + 1);
             shim::sleep_ms(1);
         }
         while IS_PINNED.load_relaxed() == 0 {
             shim::sleep_ms(1);
         }
-        me.done.store_release(1);
-        // SAFETY: This is a kthread.
-        unsafe { shim::await_stop() };
-        0
+        Prng::new(1)
     }
 
     /// Writers that stand still after their run's end have stalled, too. The watch goes on until they are done or given up.
     #[test]
     fn a_stall_at_the_end_is_one() -> Result {
+        unsafe extern "C" fn main(arg: *mut c_void) -> c_int {
+            // SAFETY: It is what `Run` gives its writers.
+            unsafe { writer::writer(arg, stays_at_the_end) }
+        }
         let pins = || {
             IS_PINNED.store_relaxed(1);
             false
@@ -467,7 +359,7 @@ mod handover_run {
         let mut seen = Ok(None);
         for _ in 0..3 {
             IS_PINNED.store_relaxed(0);
-            seen = run_of(&caller, words, 2, stays_at_the_end, |outcome, _| {
+            seen = run_of(&caller, words, 2, main, |outcome, _| {
                 [outcome.progress_failures, outcome.hung]
             });
             if seen != Ok(Some([0, 0])) {
