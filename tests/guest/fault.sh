@@ -94,15 +94,16 @@ control_alone() {
 }
 
 # experiments LEAST WORD... : up to the one in which none of the control thread's allocations fails any more. It says
-# that it was given up, LEAST times or more; or it does without what failed, and has all its runs.
+# that it was given up, LEAST times or more; or it does without what failed, and has all its runs. Each is the first of a
+# load: an experiment has the room of those before it.
 experiments() {
 	least=$1 n=0 refused=0
 	shift
-	insmod /handover.ko experiment=none stat_interval=0 || return 1
-	pid=$(grep -ls '^Name:.ho_control' /proc/[0-9]*/status | cut -d/ -f3)
 	while :; do
 		n=$((n + 1))
 		[ $n -lt 600 ] || { echo "no end after $n"; return 1; }
+		insmod /handover.ko experiment=none stat_interval=0 || return 1
+		pid=$(grep -ls '^Name:.ho_control' /proc/[0-9]*/status | cut -d/ -f3)
 		mark
 		echo $n >"/proc/$pid/fail-nth" && echo "$*" >$debug/control || return 1
 		await '[dfhs]' 90 || return 1
@@ -114,6 +115,7 @@ experiments() {
 		*) echo "$n: $(head -n 1 $debug/status)"; since; return 1 ;;
 		esac
 		control_alone || { echo "$n: $(threads) is left"; return 1; }
+		rmmod handover && nothing_is_left || return 1
 	done
 	rmmod handover && nothing_is_left || return 1
 	echo "$n experiments, of which $refused were given up" >&3
@@ -157,13 +159,14 @@ others() {
 }
 
 # pages WORD... : the same for allocations that are too large for the slab, which has none that fail meanwhile. There is
-# another way to get as much memory, so no experiment is given up.
+# another way to get as much memory, so no experiment is given up. (The slab's own are of eight pages at most.)
 pages() {
-	faulty_slab 0 && echo 2 >/sys/kernel/debug/fail_page_alloc/min-order && arm || return 1
-	experiments 0 "$@" || return 1
-	[ "$(failed)" -ge 3 ] || { echo "only $(failed) have failed"; return 1; }
+	faulty_slab 0 && echo 4 >/sys/kernel/debug/fail_page_alloc/min-order && arm || return 1
+	experiments 0 "$@"
+	of_pages=$?
+	faulty_slab 1 && echo 10 >/sys/kernel/debug/fail_page_alloc/min-order && [ $of_pages -eq 0 ] || return 1
+	[ "$(failed)" -eq 3 ] || { echo "$(failed) have failed, where three take 64 KiB"; return 1; }
 	[ $refused -eq 0 ] || { echo "$refused were given up"; return 1; }
-	faulty_slab 1 && echo 10 >/sys/kernel/debug/fail_page_alloc/min-order
 }
 
 # accesses : those of a process that reads a file, or that writes to control. It is refused, or gets all there is. A refused

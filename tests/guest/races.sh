@@ -42,7 +42,8 @@ perturbed() {
 }
 uncontended() {
 	mark
-	ran experiment=uncontended torture_type=all runs=1 && clean
+	for lock in $(locks lock) $(locks irq); do ran experiment=uncontended torture_type="$lock" runs=1 || return 1; done
+	clean
 }
 
 # Its sections race, and the module's own words tell of each.
