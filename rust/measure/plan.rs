@@ -354,6 +354,11 @@ impl<L: Listed> Plan<L> {
         self.verbose != 0
     }
 
+    /// Whether writers run the perturbed loop, so that their rates are no figures. Pairs have no writers.
+    pub fn is_perturbed(&self) -> bool {
+        self.kind == Kind::Torture && self.perturbations.is_any()
+    }
+
     /// All runs of the experiment.
     pub fn total_runs(&self) -> u32 {
         match self.kind {

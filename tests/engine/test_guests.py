@@ -362,6 +362,7 @@ class Run(Guests):
             self.assertEqual(code, 0, said)
             asked = self.asked()
             self.assertEqual([asked[asked.index(word) + 1] for word in ("--smp", "--kernel")], [smp, "stock"])
+            self.assertEqual("REMARK: more vCPUs than CPUs" in said, int(smp) > int(cpus), said)
             words = dict(word.split("=") for word in asked if "=" in word)
             self.assertEqual(words, {"torture_type": "twa,ticket,spin_lock", "nwriters_stress": "1,2,4", "duration": "2", "runs": "3",
                                      "cs_steps": "20", "ncs_steps": "400"})

@@ -199,9 +199,12 @@ tabled() {
 	[ "$(dmesg | tail -n 40 | grep -c 'handover: twa  *[23]  *\(wait\|handover\) ')" -eq 4 ] || { dmesg | tail -n 40; return 1; }
 }
 
-# The clock is the kernel's, as its log says.
+# The clock is the kernel's, as its log says. Whoever takes times has no figures.
 clock() {
 	timed 20 duration=1 || return 1
+	for file in status summary; do
+		case $(fact spoiled_by $debug/$file) in PERTURBED | *,PERTURBED) ;; *) cat $debug/$file; return 1 ;; esac
+	done
 	mhz=$(dmesg | sed -n 's/.*tsc: .* \([0-9.]*\) MHz.*/\1/p' | tail -n 1)
 	awk -v khz="$(fact tsc_khz)" -v mhz="$mhz" -v stamp="$(fact stamp_ns)" 'BEGIN { off = khz / 1000 / mhz - 1
 		exit !(mhz > 0 && off * off < 0.0001 && stamp > 0 && stamp < 10000) }' || { dmesg | grep tsc:; cat $debug/status; return 1; }

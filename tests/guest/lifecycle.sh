@@ -153,6 +153,16 @@ stops() {
 		state_is stopped || return 1
 	done
 	whole || return 1
+	# One that has failed already fails, and the stop is its own all the same.
+	echo "torture_type=busted nwriters_stress=4 duration=1 runs=50" >$debug/control || return 1
+	until [ "$(wc -l <$debug/results)" -gt 1 ]; do
+		grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
+		usleep 100000
+	done
+	echo stop >$debug/control || return 1
+	await failed 10 || return 1
+	[ "$(wc -l <$debug/results)" -lt 50 ] || { cat $debug/status; return 1; }
+	whole || return 1
 	for pause in 0 10000 1000000; do
 		echo "experiment=uncontended torture_type=twa runs=1000" >$debug/control || return 1
 		usleep $pause

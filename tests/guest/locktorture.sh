@@ -49,10 +49,10 @@ tortured() {
 }
 for lock; do verdict "${lock%:*} was tortured" tortured "${lock%:*}" "${lock#*:}"; done
 
-# counted CS NCS : how often one writer acquired, with so many steps inside, and so many or fewer outside.
+# counted CS NCS [WRITERS] : how often one writer acquired, or so many. Steps inside are CS, those outside up to NCS.
 counted() {
 	mark
-	insmod /locktorture/locktorture.ko torture_type=raw_spin_lock nwriters_stress=1 cs_steps="$1" ncs_steps="$2" long_hold=1 \
+	insmod /locktorture/locktorture.ko torture_type=raw_spin_lock nwriters_stress="${3:-1}" cs_steps="$1" ncs_steps="$2" long_hold=1 \
 		stat_interval=1 stutter=0 shuffle_interval=0 onoff_interval=0 rt_boost=0 call_rcu_chains=0 acq_writer_lim=0 || return 1
 	usleep 2500000
 	rmmod locktorture || return 1
@@ -75,6 +75,30 @@ worked() {
 	return 1
 }
 [ $# -eq 1 ] || verdict "locktorture's steps" worked
+# A second writer adds nothing to sections that take all the time. Steps outside are of both at once. So the second adds more
+# there. (One of five looks must show it.)
+in_place() {
+	for _ in 1 2 3 4 5; do
+		inside=$(counted 200000 0) && both_inside=$(counted 200000 0 2) && outside=$(counted 0 400000) &&
+			both_outside=$(counted 0 400000 2) || { echo "$inside $both_inside $outside $both_outside"; return 1; }
+		seen=$(awk -v a="$inside" -v b="$both_inside" -v c="$outside" -v d="$both_outside" 'BEGIN {
+			if (!(a > 0 && c > 0) || b > 1.3 * a || d * a < 1.3 * b * c) print a " inside, " b " of two; " c " outside, " d " of two" }')
+		[ -n "$seen" ] || return 0
+	done
+	echo "$seen"
+	return 1
+}
+[ $# -eq 1 ] || verdict "locktorture's steps are where they are said to be" in_place
+
+# misspelt : a type's beginning, its end, a longer name and another case are no type.
+misspelt() {
+	for name in handover_tw handover_twa_ handover_ andover_twa handover_TWA; do
+		mark
+		! insmod /locktorture/locktorture.ko torture_type=$name 2>/dev/null || { rmmod locktorture; echo "$name is tortured"; return 1; }
+		since | grep -q "invalid torture type: \"$name\"" || { since; return 1; }
+	done
+}
+[ $# -eq 1 ] || verdict "a type that nobody offers" misspelt
 
 # taken : another module has the name of a lock. Those before it in the list are offered, and taken back.
 taken() {

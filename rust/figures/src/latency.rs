@@ -247,6 +247,64 @@ pub fn latency(path: &Path, file: &str, remarks: &[String]) -> Result<Bars, Stri
 mod tests {
     use super::*;
 
+    /// A group, as its title and what each bar says.
+    type Said = (String, Vec<(String, Spread, String)>);
+
+    fn said(groups: &[Group]) -> Vec<Said> {
+        let row = |it: &Row| (it.name.clone(), it.value, it.note.clone());
+        groups
+            .iter()
+            .map(|it| (it.title.clone(), it.rows.iter().map(row).collect()))
+            .collect()
+    }
+
+    /// A group is the same whether or not there are other kernels, numbers of writers and times.
+    #[test]
+    fn a_group_is_of_its_rows_alone() {
+        let head = "kernel,boot,lock,writers,run,what,count,p99_ns,longest_ns,tsc_khz,histogram";
+        let mut rows = Vec::new();
+        let mut bucket = 0;
+        for kernel in ["a", "b"] {
+            for writers in [2, 4, 8] {
+                for (what, _) in TIMES {
+                    for boot in 1..=2 {
+                        for lock in [BASE, "twa"] {
+                            // No two rows have the same times.
+                            bucket += 1;
+                            let (p99, longest) = (1000 * bucket, 1001 * bucket);
+                            let histogram = format!("{}=4+{}=5", bucket % 40, bucket % 40 + 1);
+                            let run = format!("{kernel},{boot},{lock},{writers},1,{what},9");
+                            let row = format!("{run},{p99},{longest},1000000,{histogram}");
+                            rows.push((format!("{kernel} {writers} {what}"), row));
+                        }
+                    }
+                }
+            }
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let drawn = |rows: &[&str]| {
+            let path = dir.path().join("t.csv");
+            std::fs::write(&path, format!("{head}\n{}\n", rows.join("\n"))).unwrap();
+            said(&latency(&path, "t.svg", &[]).unwrap().groups)
+        };
+        let all: Vec<&str> = rows.iter().map(|(_, row)| &row[..]).collect();
+        let mut due = Vec::new();
+        let mut points: Vec<&str> = rows.iter().map(|(point, _)| &point[..]).collect();
+        points.dedup();
+        for point in points {
+            let these: Vec<&str> = rows
+                .iter()
+                .filter_map(|(of, row)| (of == point).then_some(&row[..]))
+                .collect();
+            due.extend(drawn(&these));
+        }
+        let mut seen = drawn(&all);
+        seen.sort_by(|a, b| a.0.cmp(&b.0));
+        due.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(seen.len(), 12);
+        assert_eq!(seen, due);
+    }
+
     #[test]
     fn half_of_the_times_are_before_the_median() {
         let half = |histogram: &str, count| {

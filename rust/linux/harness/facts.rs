@@ -295,7 +295,7 @@ pub(crate) fn gather(plan: &Plan, stopping: &impl Fn() -> bool) -> Facts {
         tracers: Tracers::now(),
         kunit_before: kunit_cases(),
         kunit_meanwhile: 0,
-        is_perturbed: plan.kind == Kind::Torture && plan.perturbations.is_any(),
+        is_perturbed: plan.is_perturbed(),
         clock: if plan.kind == Kind::Torture && plan.perturbations.latency != 0 {
             times::clock()
         } else {

@@ -115,7 +115,7 @@ impl<'a> Run<'a> {
             number,
             first_ticket,
         };
-        let main = if plan.perturbations.is_any() {
+        let main = if plan.is_perturbed() {
             lock.perturbed
         } else {
             lock.writer

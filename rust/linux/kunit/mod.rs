@@ -23,8 +23,10 @@
 //! | `due.rs` | a thread that becomes due in a section |
 //! | `figures.rs` | what the figures of a run rest on |
 //! | `irq.rs` | locks whose owners have interrupts off, beside timers that take them |
+//! | `loops.rs` | which loop a run's writers have, how long they are boosted, and its measured time |
 //! | `nested.rs` | in which order nested locks are released |
 //! | `nodes.rs` | each CPU's nodes: none left, from an interrupt |
+//! | `queued.rs` | how the harness waits for qspinlock |
 //! | `recorders.rs` | locks for one writer, which see what it does |
 //! | `refused.rs` | what the harness hears of a deadlock |
 //! | `run.rs` | what a run is told by its writers, and what it asks of its caller |
@@ -42,8 +44,11 @@ mod cpus;
 mod due;
 mod figures;
 mod irq;
+mod loops;
 mod nested;
 mod nodes;
+#[cfg(all(CONFIG_X86_64, CONFIG_QUEUED_SPINLOCKS))]
+mod queued;
 mod recorders;
 #[cfg(CONFIG_BPF_SYSCALL)]
 mod refused;

@@ -263,7 +263,8 @@ mod handover_work {
         }
         assert_eq!(failures(of::<16>, order, 0x1_0007).0, 0);
         assert_eq!(failures(of::<32>, order, 0x1_0007).0, 1);
-        assert_eq!(failures(of::<0>, order, 6).0, 0);
+        // A lock without tickets has the same words to touch, and none of them wrong.
+        assert_eq!(failures(of::<0>, order, 8), (0, 9));
     }
 
     /// What one thread writes shares no cache line with what another writes, nor what a section protects with its lock.

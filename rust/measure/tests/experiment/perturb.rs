@@ -279,7 +279,14 @@ fn each_word_alone_is_done_but_two() {
         let plan = Plan::<Lock>::default()
             .with(word)
             .map_err(|why| why.to_string());
-        assert_eq!(plan.unwrap().perturbations.is_any(), does, "{word}");
+        let plan = plan.unwrap();
+        assert_eq!(plan.perturbations.is_any(), does, "{word}");
+        // Writers alone are perturbed.
+        assert_eq!(plan.is_perturbed(), does, "{word}");
+        let pairs = plan
+            .with("experiment=uncontended")
+            .map_err(|why| why.to_string());
+        assert!(!pairs.unwrap().is_perturbed(), "{word}");
     }
     // All that there are.
     assert_eq!(settings(&Perturbations::OFF).len(), 15);
