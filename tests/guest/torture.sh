@@ -36,6 +36,15 @@ clean() {
 	return 1
 }
 
+# Locks for interrupt handlers have tickets where the lock that each of them is has some.
+of_interrupts() {
+	experiment 60 torture_type="$(locks irq | paste -sd,)" nwriters_stress=4 duration=1 runs=1 && [ "$(failing)" -eq 0 ] || { cat /tmp/results; return 1; }
+	column first_ticket /tmp/results >/tmp/first
+	column lock /tmp/results | sed 's/_irq$//' | paste -d' ' - /tmp/first | awk '
+		{ is_ours = $1 ~ /^(twa|ticket|one_word_twa)$/; ours += is_ours; if (is_ours == ($2 == "-")) { print; bad = 1 } }
+		END { exit bad || ours != 3 }'
+}
+
 # Each run draws its own.
 drawn() {
 	experiment 90 torture_type=ticket nwriters_stress=16 duration=1 runs=4 seed=3 || return 1
@@ -110,6 +119,7 @@ stuck() {
 for lock in $(locks lock); do
 	verdict "torture $lock" clean $lock
 done
+verdict "locks for interrupts have their tickets" of_interrupts
 verdict "each run draws its first ticket" drawn
 verdict "busted is found in 20 of 20 runs" found all 20 8
 verdict "busted is found by owner alone" found owner 3 9

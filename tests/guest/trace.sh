@@ -236,6 +236,19 @@ fits() {
 	return $rc
 }
 
+# without_room : five events are on before, and two come that do not fit.
+two_more() { echo 1 >$tracing/events/timer/hrtimer_expire_entry/enable && echo 1 >$tracing/events/kmem/mm_page_free_batched/enable; }
+without_room() {
+	rc=0
+	for event in irq_handler_entry irq_handler_exit softirq_entry softirq_exit softirq_raise; do
+		echo 1 >$tracing/events/irq/$event/enable || rc=1
+	done
+	meanwhile two_more && is tracers "irq_handler_entry,irq_handler_exit,softirq_entry,softirq_exit,softirq_raise,and-2-more" || rc=1
+	echo 0 >$tracing/events/enable
+	rmmod handover || return 1
+	return $rc
+}
+
 # hits EVENT : how often writers came to the event of contention, for each lock, the most first: COUNT ADDRESS.
 hits() { sed -n 's/^{ lock_addr: *\([^ ]*\) } hitcount: *\([0-9]*\).*/\2 \1/p' $tracing/events/lock/$1/hist | sort -rn; }
 # of_writers EVENT : what is asked for. (A kthread takes mutexes of the kernel's, too. LCB_F_SPIN is 1; an end has no flags.)
@@ -293,6 +306,7 @@ verdict "the facts: many events" many true
 verdict "the facts: many events that have gone" many no_events
 verdict "the facts: the last event that fits" fits timer/hrtimer_expire_exit hrtimer_expire_exit
 verdict "the facts: the first event that does not fit" fits timer/hrtimer_expire_entry and-1-more
+verdict "the facts: events that came and do not fit" without_room
 verdict "the facts: an event for another" swapped oom/mark_victim sched/sched_migrate_task
 verdict "the facts: an event whose name begins another's" swapped kmem/mm_page_free_batched kmem/mm_page_free
 verdict "the facts: an event whose name ends another's" swapped timer/hrtimer_start timer/timer_start

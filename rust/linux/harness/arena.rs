@@ -93,7 +93,7 @@ pub(crate) struct Guarded {
     /// Sections completed.
     pub(crate) counter: Once<u64>,
     /// The last owner's stamp, where stamps are taken; else 0.
-    pub(super) released: Once<u64>,
+    pub(crate) released: Once<u64>,
     pub(super) plain: Plain,
 }
 

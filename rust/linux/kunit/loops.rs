@@ -9,7 +9,8 @@ use super::{
 };
 use crate::{
     harness::{
-        arena::{phase, Arena},
+        arena::{phase, Arena, Guarded},
+        interrupts,
         pairs::Shape,
         perturbed,
         plan::{self, Plan},
@@ -21,7 +22,7 @@ use crate::{
     },
     locks::Word as _,
     measure::perturb::Perturbations,
-    spin::Word,
+    spin::{self, Word},
 };
 use core::ptr::null;
 use kernel::{
@@ -189,9 +190,72 @@ impl Policy {
     }
 }
 
+/// A lock for one interrupt, which notes the stamp that it finds as it is released.
+struct Stamped;
+
+/// What a [`Stamped`] knows.
+struct Stamp {
+    guarded: *const Guarded,
+    found: u64,
+}
+
+// SAFETY: There is one owner.
+unsafe impl Subject for Stamped {
+    type State = Stamp;
+    const EXCLUDES: bool = true;
+    const TICKET_BITS: u32 = 0;
+    const SHAPE: Shape = Shape::Called;
+
+    unsafe fn init(_: *mut Self::State, _: u32, _: usize) {}
+
+    unsafe fn lock(_: *mut Self::State) -> u32 {
+        0
+    }
+
+    unsafe fn try_lock(_: *mut Self::State) -> Option<u32> {
+        None
+    }
+
+    unsafe fn unlock(state: *mut Self::State, _: u32) {
+        // SAFETY: There is one owner.
+        let state = unsafe { &mut *state };
+        // SAFETY: The arena outlives the section.
+        state.found = unsafe { &*state.guarded }.released.read();
+    }
+}
+
+impl Stamped {
+    /// The stamp of one interrupt's section, between one before and one after it.
+    fn seen(latency: u32) -> Result<[u64; 3]> {
+        let plan = Perturbations {
+            latency,
+            ..Perturbations::OFF
+        };
+        let arena = arena(course(phase::MEASURE, 1, 0, 1), plan)?;
+        let state = arena.lock.state::<Self>();
+        let stamp = Stamp {
+            guarded: &raw const arena.guarded,
+            found: 0,
+        };
+        // SAFETY: The cell is empty and has room.
+        unsafe { state.write(stamp) };
+        let record = Writer::new(&raw const *arena, 2, null(), null());
+        // SAFETY: Paired with `interrupts_enable` below.
+        unsafe { spin::shim::handover_interrupts_disable() };
+        let before = shim::stamp();
+        // SAFETY: The record's arena has a lock of this type. Interrupts are off.
+        unsafe { interrupts::tick::<Self>((&raw const record).cast_mut().cast()) };
+        let after = shim::stamp();
+        // SAFETY: Paired with `interrupts_disable` above.
+        unsafe { spin::shim::handover_interrupts_enable() };
+        // SAFETY: It was written above.
+        Ok([before, unsafe { state.read() }.found, after])
+    }
+}
+
 #[kunit_tests(handover_loops)]
 mod handover_loops {
-    use super::{begun, late_end, shim, Policy, LOCKS};
+    use super::{begun, late_end, shim, Policy, Stamped, LOCKS};
     use kernel::prelude::*;
 
     /// Writers have the measured loop, whatever their lock is. Where anything is done to them, they have the other one.
@@ -219,6 +283,17 @@ mod handover_loops {
     fn a_late_end_is_measured() -> Result {
         let [ns, least] = late_end()?;
         assert!(least >= 1_400_000_000 && ns >= least);
+        Ok(())
+    }
+
+    /// An owner in an interrupt leaves its stamp before it releases, where times are taken.
+    #[test]
+    fn interrupts_leave_a_stamp() -> Result {
+        assert_eq!(Stamped::seen(0)?[1], 0);
+        if shim::stamp_khz().is_some() {
+            let [before, found, after] = Stamped::seen(1)?;
+            assert!(before <= found && found <= after);
+        }
         Ok(())
     }
 
