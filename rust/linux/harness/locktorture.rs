@@ -17,8 +17,8 @@ pub(crate) struct Cells {
     locks: [LockCell; 1 + NESTED],
     /// The token of each, between its lock and its unlock.
     tokens: [UnsafeCell<u32>; 1 + NESTED],
-    /// Whether one of the locks was ever refused.
-    is_refused: Once<bool>,
+    /// How often one of the locks was refused. Two at one moment may count once.
+    refusals: Once<u32>,
     /// Whether each nested lock was ever acquired. Its owner writes it.
     were_acquired: [Once<bool>; NESTED],
 }
@@ -33,7 +33,7 @@ impl Cells {
         Self {
             locks: [const { LockCell::new() }; 1 + NESTED],
             tokens: [const { UnsafeCell::new(0) }; 1 + NESTED],
-            is_refused: Once::new(false),
+            refusals: Once::new(0),
             were_acquired: [const { Once::new(false) }; NESTED],
         }
     }
@@ -62,11 +62,10 @@ impl Cells {
             if !S::REFUSES || token != REFUSED {
                 break token;
             }
+            let before = self.refusals.read();
+            self.refusals.write(before.saturating_add(1));
             // The console is judged. Once: a deadlock would fill it.
-            if !self.is_refused.read() {
-                self.is_refused.write(true);
-                kernel::warn_on!(true);
-            }
+            kernel::warn_on!(before == 0);
         };
         // SAFETY: This thread owns the lock.
         unsafe { self.tokens[at].get().write_volatile(token) };
@@ -110,10 +109,16 @@ impl Cells {
         were.map(|(at, was)| u32::from(was.read()) << at).sum()
     }
 
-    /// Has refusals told no more.
+    /// Has refusals told no more, as after so many.
     #[cfg(CONFIG_KUNIT = "y")]
-    pub(crate) fn hush(&self) {
-        self.is_refused.write(true);
+    pub(crate) fn hush(&self, refusals: u32) {
+        self.refusals.write(refusals);
+    }
+
+    /// How many there were.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub(crate) fn refusals(&self) -> u32 {
+        self.refusals.read()
     }
 
     /// Acquires the nested locks of `set`, a bit each, the lowest first.

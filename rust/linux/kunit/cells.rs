@@ -182,11 +182,11 @@ mod handover_cells {
         Ok(())
     }
 
-    /// A lock that is refused is asked for again: locktorture goes on as its owner.
+    /// A lock that is refused is asked for again: locktorture goes on as its owner. Each refusal counts, of nested locks too.
     #[test]
     fn locktorture_asks_again() -> Result {
         let cells = KBox::new(Cells::new(), GFP_KERNEL)?;
-        cells.hush();
+        cells.hush(10);
         // SAFETY: No other thread uses them.
         unsafe { cells.init::<Refused>() };
         CALLED.store(0u32, Relaxed);
@@ -196,6 +196,15 @@ mod handover_cells {
             cells.write_unlock::<Refused>();
         }
         assert!(were_called(&[REFUSAL, REFUSAL, 0, RELEASE]));
+        assert_eq!(cells.refusals(), 12);
+        CALLED.store(0u32, Relaxed);
+        // SAFETY: As above.
+        unsafe {
+            cells.nested_lock::<Refused>(0x80);
+            cells.nested_unlock::<Refused>(0x80);
+        }
+        assert!(were_called(&[REFUSAL, REFUSAL, 8, RELEASE + 8]));
+        assert_eq!(cells.refusals(), 14);
         Ok(())
     }
 
