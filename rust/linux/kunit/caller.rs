@@ -5,7 +5,7 @@
 use super::team::begins;
 use crate::{
     harness::{
-        arena::Arena,
+        arena::{phase, Arena},
         plan::{self, Plan},
         registry::Entry,
         run::Control,
@@ -17,7 +17,7 @@ use crate::{
     measure::outcome::Outcome,
 };
 use kernel::{
-    ffi::c_void,
+    ffi::{c_int, c_void},
     prelude::*,
     sync::atomic::{Atomic, Relaxed},
 };
@@ -119,4 +119,20 @@ pub(super) unsafe fn given<'a>(arg: *mut c_void) -> (&'a Writer, &'a Arena) {
         let me = &*arg.cast::<Writer>();
         (me, &*me.arena)
     }
+}
+
+/// A writer that has come acquires once, and waits for the end.
+///
+/// # Safety
+///
+/// This must be a writer's kthread.
+pub(super) unsafe fn acquires_once(me: &Writer, arena: &Arena) -> c_int {
+    me.mustered.write(true);
+    reaches(arena, phase::WARM);
+    me.total.write(1);
+    reaches(arena, phase::STOP);
+    me.done.store_release(1);
+    // SAFETY: By this function's contract.
+    unsafe { shim::await_stop() };
+    0
 }

@@ -3,7 +3,7 @@
 //! Which loop a run's writers have, how long they are boosted, and what is the measured time.
 
 use super::{
-    caller::{given, reaches, run_of, Caller},
+    caller::{acquires_once, given, reaches, run_of, Caller},
     recorders::{arena, course},
     team::begins,
 };
@@ -45,14 +45,8 @@ unsafe fn stays(me: &Writer, arena: &Arena, loops: u32) -> c_int {
     BEGUN.add(loops, Relaxed);
     me.here.write(true);
     reaches(arena, phase::MUSTER);
-    me.mustered.write(true);
-    reaches(arena, phase::WARM);
-    me.total.write(1);
-    reaches(arena, phase::STOP);
-    me.done.store_release(1);
     // SAFETY: By this function's contract.
-    unsafe { shim::await_stop() };
-    0
+    unsafe { acquires_once(me, arena) }
 }
 
 /// # Safety

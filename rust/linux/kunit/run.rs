@@ -7,7 +7,7 @@ use kernel::macros::kunit_tests;
 #[kunit_tests(handover_run)]
 mod handover_run {
     use crate::kunit::{
-        caller::{given, reaches, run_of, Caller},
+        caller::{acquires_once, given, reaches, run_of, Caller},
         recorders::{arena, course},
         team::{begins, cpus},
     };
@@ -434,14 +434,8 @@ mod handover_run {
         shim::sleep_ms(20 * me.id);
         let is_mustered = arena.course.phase.load_relaxed() == phase::MUSTER;
         STOOD.add(u32::from(is_mustered), Relaxed);
-        me.mustered.write(true);
-        reaches(arena, phase::WARM);
-        me.total.write(1);
-        reaches(arena, phase::STOP);
-        me.done.store_release(1);
-        // SAFETY: This is a kthread.
-        unsafe { shim::await_stop() };
-        0
+        // SAFETY: This is a writer's kthread.
+        unsafe { acquires_once(me, arena) }
     }
 
     /// No writer begins before all stand on a CPU, for a tenth of a second. (Of five runs one is to show it, for a busy host
