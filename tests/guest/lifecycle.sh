@@ -155,10 +155,7 @@ stops() {
 	whole || return 1
 	# One that has failed already fails, and the stop is its own all the same.
 	echo "torture_type=busted nwriters_stress=4 duration=1 runs=50" >$debug/control || return 1
-	until [ "$(wc -l <$debug/results)" -gt 1 ]; do
-		grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
-		usleep 100000
-	done
+	rows_come 1 || return 1
 	echo stop >$debug/control || return 1
 	await failed 10 || return 1
 	[ "$(wc -l <$debug/results)" -lt 50 ] || { cat $debug/status; return 1; }

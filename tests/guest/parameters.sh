@@ -182,16 +182,13 @@ positions() {
 		"11ticket 11twa 12ticket 12twa 21twa 21ticket 22twa 22ticket" ] || { cat $debug/results; return 1; }
 }
 
-# Stopped between runs or in one: the rows of those that are over stay. The table has a row of each lock's, also where one had more
-# runs than another. (Of some tries one must stop there.)
+# Stopped between runs or in one: the rows of those that are over stay. The table has a row of each lock's, also where one
+# had more runs than another. (Of some tries one must stop there.)
 stopped_rows() {
 	for _ in 1 2 3 4 5; do
 		mark
 		echo "torture_type=twa,ticket,raw_spin_lock nwriters_stress=2 runs=50 duration=1" >$debug/control || return 1
-		until [ "$(tail -n +2 $debug/results | wc -l)" -ge 4 ]; do
-			grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
-			usleep 100000
-		done
+		rows_come 4 || return 1
 		echo stop >$debug/control || return 1
 		await stopped 10 || return 1
 		rows=$(tail -n +2 $debug/results | wc -l)

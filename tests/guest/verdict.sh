@@ -66,6 +66,13 @@ acquires() {
 		usleep 100000
 	done
 }
+# rows_come N : waits until the results have so many rows.
+rows_come() {
+	until [ "$(tail -n +2 $debug/results | wc -l)" -ge "$1" ]; do
+		grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
+		usleep 100000
+	done
+}
 # seen COMMAND... : what it prints while the run's measured time goes on, over and over, to /tmp/seen.
 seen() {
 	: >/tmp/seen

@@ -79,21 +79,33 @@ pub(super) fn run_of<T>(
     main: ThreadFn,
     look: impl FnOnce(&Outcome<Entry>, &Record) -> T,
 ) -> Result<Option<T>> {
-    begins();
     let plan = plan::with(&Plan::default(), words)?;
     let lock = plan.locks().next().ok_or(EINVAL)?;
+    run_as(control, &plan, lock, writers, [main, main], look)
+}
+
+/// The same of any lock. Its writers are the first of `mains` in the measured loop, and the second in the perturbed one.
+pub(super) fn run_as<T>(
+    control: &Caller<'_>,
+    plan: &Plan,
+    lock: &'static Entry,
+    writers: u32,
+    [writer, perturbed]: [ThreadFn; 2],
+    look: impl FnOnce(&Outcome<Entry>, &Record) -> T,
+) -> Result<Option<T>> {
+    begins();
     let lock = KBox::new(
         Entry {
-            writer: main,
-            perturbed: main,
+            writer,
+            perturbed,
             ..*lock
         },
         GFP_KERNEL,
     )?;
-    let mut record = Record::new(&plan, writers)?;
+    let mut record = Record::new(plan, writers)?;
     // SAFETY: The run and its outcome, which refer to it, are gone before it is. What hangs keeps it.
     let entry = unsafe { &*(&raw const *lock) };
-    let outcome = torture::run(&plan, entry, writers, 1, control, &mut record)?;
+    let outcome = torture::run(plan, entry, writers, 1, control, &mut record)?;
     if outcome.as_ref().is_some_and(|outcome| outcome.hung != 0) {
         core::mem::forget(lock);
     }
@@ -131,6 +143,7 @@ pub(super) unsafe fn acquires_once(me: &Writer, arena: &Arena) -> c_int {
     reaches(arena, phase::WARM);
     me.total.write(1);
     reaches(arena, phase::STOP);
+    // Release, pairs with the acquire in `Run::join`.
     me.done.store_release(1);
     // SAFETY: By this function's contract.
     unsafe { shim::await_stop() };

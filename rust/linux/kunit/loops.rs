@@ -3,9 +3,8 @@
 //! Which loop a run's writers have, how long they are boosted, and what is the measured time.
 
 use super::{
-    caller::{acquires_once, given, reaches, run_of, Caller},
+    caller::{acquires_once, given, reaches, run_as, run_of, Caller},
     recorders::{arena, course},
-    team::begins,
 };
 use crate::{
     harness::{
@@ -17,7 +16,6 @@ use crate::{
         registry::{Entry, LOCKS},
         shim,
         subject::Subject,
-        torture::{self, Record},
         writer::Writer,
     },
     locks::Word as _,
@@ -71,16 +69,7 @@ unsafe extern "C" fn otherwise(arg: *mut c_void) -> c_int {
 
 /// How many of two writers of this lock begin in either loop, of a run that is stopped at once.
 fn begun(lock: &'static Entry, words: &str) -> Result<u32> {
-    begins();
     let plan = plan::with(&Plan::default(), words)?;
-    let entry = KBox::new(
-        Entry {
-            writer: measured,
-            perturbed: otherwise,
-            ..*lock
-        },
-        GFP_KERNEL,
-    )?;
     let told = Atomic::new(0u32);
     let stopping = || told.load(Relaxed) != 0;
     let tell = |_| told.store(1u32, Relaxed);
@@ -89,11 +78,8 @@ fn begun(lock: &'static Entry, words: &str) -> Result<u32> {
         told: &tell,
         ..Caller::new()
     };
-    let mut record = Record::new(&plan, 2)?;
     BEGUN.store(0u32, Relaxed);
-    // SAFETY: The run and its outcome, which refer to it, are gone before it is. No writer hangs.
-    let of = unsafe { &*(&raw const *entry) };
-    torture::run(&plan, of, 2, 1, &caller, &mut record)?.ok_or(EINVAL)?;
+    run_as(&caller, &plan, lock, 2, [measured, otherwise], |_, _| ())?.ok_or(EINVAL)?;
     Ok(BEGUN.load(Relaxed))
 }
 
@@ -158,7 +144,7 @@ unsafe impl Subject for Policy {
 }
 
 impl Policy {
-    /// A tenth more or less is four standard deviations of the share in so many.
+    /// A tenth more or less is seven standard deviations of the share in so many.
     const SECTIONS: u32 = 15_000;
 
     /// How many of the sections of one boosted writer are a real-time thread's.
