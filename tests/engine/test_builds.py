@@ -2,12 +2,15 @@
 """scripts/build: what a kernel, a tree or a module is made from is in its name in the cache, and no more. scripts/dkms: what the
 package does when it comes and goes."""
 
+import contextlib
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -139,10 +142,48 @@ class Cached(unittest.TestCase):
         self.assertEqual((code, said), (0, "/handover/x\n"), why)
 
 
-class Doors(unittest.TestCase):
-    """`make module` and `make upstream`: what they have made, with what. The toolbox writes down what it is called with."""
+class Step(unittest.TestCase):
+    """`step` of scripts/lib/env.sh."""
 
-    def ran(self, script, toolbox, **environment):
+    @staticmethod
+    def runs(process):
+        """Whether it does, and is none that only waits to be asked how it ended."""
+        try:
+            return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0] != "Z"
+        except OSError:
+            return False
+
+    def test_its_end_is_that_of_all_it_began(self):
+        for ended_by in (signal.SIGINT, signal.SIGTERM):
+            with tempfile.TemporaryDirectory() as at:
+                child = pathlib.Path(at) / "child"
+                text = f'. {TOP}/scripts/lib/env.sh; step "what takes long" {at}/log bash -c "sleep 300 & echo \\$! >{at}/new; mv {at}/new {child}; wait"'
+                # Whoever is started in the background ignores an interrupt, and with it what it starts.
+                with subprocess.Popen(["bash", "-euc", text], stderr=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as ran:
+                    began = time.monotonic()
+                    try:
+                        while not child.exists():
+                            self.assertLess(time.monotonic() - began, 30)
+                            time.sleep(0.01)
+                        process = int(child.read_text())
+                        self.assertTrue(self.runs(process))
+                        ran.send_signal(ended_by)
+                        self.assertEqual(ran.wait(30), 130)
+                        while self.runs(process):
+                            self.assertLess(time.monotonic() - began, 60)
+                            time.sleep(0.01)
+                    finally:
+                        ran.kill()
+                        if child.exists():
+                            with contextlib.suppress(ProcessLookupError):
+                                os.kill(int(child.read_text()), signal.SIGKILL)
+
+
+class Doors(unittest.TestCase):
+    """`make module`, `make figures` and `make upstream`: what they have made, with what. The toolbox writes down what it is
+    called with."""
+
+    def ran(self, script, toolbox, *words, **environment):
         """The exit, what was said, and what is in the files that the stubs wrote."""
         with tempfile.TemporaryDirectory() as at:
             top = pathlib.Path(at)
@@ -158,9 +199,9 @@ class Doors(unittest.TestCase):
                    "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "A Name", "GIT_CONFIG_KEY_1": "user.email", "GIT_CONFIG_VALUE_1": "a@localhost"}
             clean = {name: value for name, value in os.environ.items() if name not in ("KDIR", "KVER")}
             environment = clean | git | environment | {"XDG_CACHE_HOME": str(top / "cache")}
-            for words in (["init", "-q"], ["add", "source"], ["commit", "-qm", "x"]):
-                subprocess.run(["git", *words], cwd=top, env=environment, check=True)
-            ran = subprocess.run([script], cwd=top, capture_output=True, text=True, check=False, env=environment)
+            for command in (["init", "-q"], ["add", "source"], ["commit", "-qm", "x"]):
+                subprocess.run(["git", *command], cwd=top, env=environment, check=True)
+            ran = subprocess.run([script, *words], cwd=top, capture_output=True, text=True, check=False, env=environment)
             return ran.returncode, ran.stderr, {name: (top / name).read_text() for name in ("asked", "called") if (top / name).exists()}
 
     MODULE = 'echo "$TREE $*" >>called'
@@ -170,6 +211,16 @@ class Doors(unittest.TestCase):
             code, said, files = self.ran("scripts/module", self.MODULE, KVER=release)
             self.assertEqual((code, files), (0, {"asked": f"{release}\n", "called": "/tree scripts/build-module /mnt/kernel\n"}), said)
             self.assertIn(f"handover.ko: for {release}\n", said)
+
+    def test_figures_are_drawn_or_looked_at(self):
+        """Whatever looks at them is as it was asked, and its exit is the door's."""
+        for words, exits in (((), 0), (("--check",), 0), (("--check",), 1)):
+            code, said, files = self.ran("scripts/figures", f'echo "$*" >>called; case $* in env*) ;; *) exit {exits} ;; esac', *words)
+            self.assertEqual(code, exits, said)
+            self.assertEqual(files["called"].splitlines()[1:], [" ".join(("build/figures/debug/figures", *words, "docs/results/figures.toml"))])
+        for words in (("--chek",), ("--check", "all"), ("all",)):
+            code, said, files = self.ran("scripts/figures", 'echo "$*" >>called', *words)
+            self.assertEqual((code, said, files), (1, f"handover: error: figures: {' '.join(words)}: allowed: nothing, or --check\n", {}))
 
     # One patch. What `checkpatch.pl` says to it is up to a test.
     SERIES = """

@@ -113,5 +113,9 @@ median, min and max over the runs"""
             summary = self.SUMMARY.replace(old, new)
             self.assertNotEqual(summary, self.SUMMARY, old)
             self.assertNotEqual(self.faults(rows, summary.splitlines()), [], f"{old} for {new}")
+        # A table of times is no second one.
+        times = "lock           writers     what        count     mean ns\ntwa                  2     wait          400          17"
+        self.assertEqual(self.faults(rows, [*self.SUMMARY.splitlines(), *times.splitlines()]), [])
+        self.assertEqual(self.faults(rows, 2 * self.SUMMARY.splitlines()), ["2 tables"])
         twice = self.SUMMARY.replace("steal", self.SUMMARY.splitlines()[2] + "\nsteal")
         self.assertEqual(self.faults(rows, twice.splitlines()), ["the table has 4 lines, and not 3"])

@@ -78,8 +78,8 @@ class Summarize(unittest.TestCase):
         self.assertEqual(self.rows([a_run("twa", 1, 900, seconds="4.500000")])["twa", "1"]["median_per_s"], "200")
 
     def test_the_worst_run_says_what_is_fair(self):
-        runs = [a_run("twa", 2, 9, least="3", most="6", jain="0.800000"), a_run("twa", 2, 9, least="2", most="7", jain="0.700000"),
-                a_run("twa", 2, 9, least="4", most="5", jain="0.990000")]
+        runs = [a_run("twa", 2, 9, least="30", most="60", jain="0.800000"), a_run("twa", 2, 9, least="2", most="7", jain="0.700000"),
+                a_run("twa", 2, 9, least="4", most="5", jain="0.990000"), a_run("twa", 2, 9, least="1", most="1", jain="1.000000")]
         row = self.rows(runs)["twa", "2"]
         self.assertEqual([row["max_over_min"], row["jain"]], ["3.5", "0.7"])
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A CPU that is off line. What was stolen from it stays stolen, no writer is bound to it, and it has no governor.
+//! CPUs that are off line. All but one go. What was stolen from one stays stolen, no writer is bound to it, and it has no governor.
 
 use super::team::{begins, cpus};
 use crate::{
@@ -66,6 +66,31 @@ mod handover_cpus {
             (with, without, back),
             (Ok(true), Some(Ok(false)), Ok(false))
         );
+    }
+
+    /// All CPUs go but one. Each draw brings one back that went, or takes one.
+    #[test]
+    fn all_but_one_go() {
+        begins();
+        assert!(cpus() >= 2);
+        let on_line = || {
+            let is = |&cpu: &u32| {
+                shim::any_online(Cpus {
+                    first: cpu,
+                    last: cpu,
+                })
+            };
+            (0..cpus()).filter(is).count() as u32
+        };
+        // Some kernels do not let CPU 0 go.
+        let went = (1..cpus()).rev().filter(|&cpu| shim::onoff(cpu)).count() as u32;
+        let least = on_line();
+        let went_again = shim::onoff(cpus() - 1);
+        let back = on_line();
+        let away = shim::onoff_end();
+        assert_eq!((went, least), (cpus() - 1, 1));
+        assert_eq!((went_again, back), (false, 2));
+        assert_eq!((away, on_line()), (0, cpus()));
     }
 
     /// A CPU that is off line has no governor. What is no CPU is none.

@@ -183,6 +183,31 @@ mod handover_run {
         Ok(())
     }
 
+    /// Two of a run's locks are taken, the last and another one.
+    fn two_of_five(me: &Writer, arena: &Arena) -> Prng {
+        for (unit, sections) in [(1, 7), (3, 1)] {
+            arena.perturb.more[unit].guarded.counter.write(sections);
+        }
+        me.total.write(1);
+        reaches(arena, phase::STOP);
+        Prng::new(1)
+    }
+
+    /// Locks that no writer took do not count.
+    #[test]
+    fn locks_that_were_taken_count() -> Result {
+        unsafe extern "C" fn main(arg: *mut c_void) -> c_int {
+            // SAFETY: It is what `Run` gives its writers.
+            unsafe { writer::writer(arg, two_of_five) }
+        }
+        let words = "torture_type=ticket nlocks=5 duration=1 runs=1 checks=owner";
+        let seen = run_of(&Caller::new(), words, 1, main, |outcome, _| {
+            outcome.perturbed.locks
+        });
+        assert_eq!(seen, Ok(Some(2)));
+        Ok(())
+    }
+
     /// A run whose writers never begin is no run that was stopped.
     #[test]
     fn a_run_that_does_not_begin() -> Result {
