@@ -3,6 +3,7 @@
 package does when it comes and goes."""
 
 import contextlib
+import fcntl
 import os
 import pathlib
 import re
@@ -98,6 +99,18 @@ class Names(unittest.TestCase):
         """Its tree is in its name: the same version of a kernel may be configured otherwise."""
         self.assertEqual(self.changed_by("module-for", "test"), {*MODULE, "source"})
 
+    def test_a_module_that_is_used_is_kept(self):
+        """However old it is. One that nobody asked for in nine days goes."""
+        used = self.name("module-for", "test")
+        (self.top / "rust/handover.rs").write_text("b")
+        unused = self.name("module-for", "test")
+        (self.top / "rust/handover.rs").write_text("a")
+        for name in (used, unused):
+            os.utime(self.at / "cache/handover" / name, (time.time() - 9 * 86400,) * 2)
+        for _ in range(2):
+            self.assertEqual(self.name("module-for", "test"), used)
+        self.assertEqual([path.name for path in (self.at / "cache/handover").glob("module-*")], [used])
+
     def test_kernels_are_apart(self):
         self.assertNotEqual(self.name("kernel", "test"), self.name("kernel", "lockdep"))
 
@@ -140,6 +153,29 @@ class Cached(unittest.TestCase):
             cat said
             ! grep made why""")
         self.assertEqual((code, said), (0, "/handover/x\n"), why)
+
+
+class Alone(unittest.TestCase):
+    """`alone` of scripts/lib/env.sh."""
+
+    def test_the_second_make_of_a_clone_waits(self):
+        with tempfile.TemporaryDirectory() as at:
+            (pathlib.Path(at) / "scripts/lib").mkdir(parents=True)
+            (pathlib.Path(at) / "build").mkdir()
+            shutil.copy(TOP / "scripts/lib/env.sh", f"{at}/scripts/lib")
+            clean = {name: value for name, value in os.environ.items() if name != "HANDOVER_ALONE"}
+            with open(f"{at}/build/.lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                with subprocess.Popen(["bash", "-euc", f". {at}/scripts/lib/env.sh; alone; echo goes on"], env=clean, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
+                    try:
+                        self.assertEqual(ran.stderr.readline(), "handover: another make works in this clone; waiting for it\n")
+                        with self.assertRaises(subprocess.TimeoutExpired):
+                            ran.wait(3)
+                        fcntl.flock(lock, fcntl.LOCK_UN)
+                        self.assertEqual((ran.wait(30), ran.stdout.read()), (0, "goes on\n"))
+                    finally:
+                        ran.kill()
 
 
 class Step(unittest.TestCase):

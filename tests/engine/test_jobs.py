@@ -64,6 +64,35 @@ class Jobs(unittest.TestCase):
         return files
 
 
+class Init(Jobs):
+    """qemu/init, the guest's first process."""
+
+    def test_all_that_a_job_says_comes_over_its_line(self):
+        """In its order, between the begin and the exit. Then the guest ends."""
+        places = {"/bin/busybox --install -s /bin": "", "export PATH=/bin": "", "/dev/ttyS1": "$line", "/job": str(self.top / "job"),
+                  "/sys/devices/system/clocksource/clocksource0/available_clocksource": str(self.top / "clocks")}
+        init = re.sub("|".join(places), lambda found: places[found[0]], (GUEST.parents[1] / "qemu/init").read_text())
+        self.write("job", 'echo "out of $*"; echo err >&2; cat; echo out; exit 3\n')
+        self.write("job-arguments", "one two\n")
+        # The clock is another one at the third look.
+        self.write("clocks", "tsc-early hpet\n")
+        # The second serial line takes what comes after what was there.
+        (self.top / "line").write_text("")
+        commands = f"""
+            line={self.top}/line
+            mount() {{ :; }}
+            stty() {{ :; }}
+            usleep() {{ echo look >>{self.top}/looks; [ $looks -lt 3 ] || echo hpet tsc >{self.top}/clocks; }}
+            sh() {{ {BUSYBOX} sh "$@"; }}
+            reboot() {{ echo "reboot $*" >>$line; }}
+            """
+        code, said = self.sh(commands + re.sub(r">\$line", ">>$line", init))
+        self.assertEqual((code, said), (0, ""))
+        self.assertEqual((self.top / "line").read_text().splitlines(),
+                         ["@@ start", "out of one two", "err", "out", "@@ exit 3", "reboot -f"])
+        self.assertEqual((self.top / "looks").read_text().splitlines(), 3 * ["look"])
+
+
 class Run(Jobs):
     """run.sh: its exit says how the experiment ended."""
 

@@ -219,6 +219,9 @@ class KunitLines(unittest.TestCase):
         for status in ("FAIL", "SKIP", "ERROR", "CRASHED"):
             rc, lines = self.lines({"a": "PASS", "b": status})
             self.assertEqual((rc, lines[:2]), (1, ["ok s.a", f"not ok s.b: {status}"]))
+            # Also before one that passed.
+            rc, lines = self.lines({"a": status, "b": "PASS"})
+            self.assertEqual((rc, lines[:2]), (1, [f"not ok s.a: {status}", "ok s.b"]))
 
     def test_a_case_that_is_missing(self):
         rc, lines = self.lines({"a": "PASS"})

@@ -90,6 +90,20 @@ in_place() {
 }
 [ $# -eq 1 ] || verdict "locktorture's steps are where they are said to be" in_place
 
+# Boosts, moves and CPUs that go are there where they are asked for alone. (Boosts would be many: the factor is one.)
+unasked() {
+	: >/tmp/seen
+	insmod /locktorture/locktorture.ko torture_type=handover_twa rt_boost=1 rt_boost_factor=1 stutter=0 shuffle_interval=0 \
+		onoff_interval=0 call_rcu_chains=0 || return 1
+	for _ in 1 2 3 4 5 6 7 8; do
+		usleep 300000
+		look
+	done
+	rmmod locktorture || return 1
+	! grep 'boosted\|shuffled' /tmp/seen
+}
+[ $# -eq 1 ] || verdict "what locktorture is not asked for" unasked
+
 # misspelt : a type's beginning, its end, a longer name and another case are no type.
 misspelt() {
 	for name in handover_tw handover_twa_ handover_ andover_twa handover_TWA; do

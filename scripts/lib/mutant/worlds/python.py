@@ -7,7 +7,7 @@ from ..shell import read
 AT = "build/mutants-python"
 
 # What the tests read.
-READ = ("Cargo.toml", ".ci", "scripts", "tests/engine", "tests/guest", "tests/suites", "docs/results", "qemu/patches", "rust/linux", "rust/upstream",
+READ = ("Cargo.toml", ".ci", "scripts", "tests/engine", "tests/guest", "tests/suites", "docs/results", "qemu/patches", "qemu/init", "rust/linux", "rust/upstream",
         "rust/locks/mod.rs", "rust/locks/list.rs", "docs/kernel.md")
 
 
