@@ -7,6 +7,7 @@ import fcntl
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -181,38 +182,27 @@ class Alone(unittest.TestCase):
 class Step(unittest.TestCase):
     """`step` of scripts/lib/env.sh."""
 
-    @staticmethod
-    def runs(process):
-        """Whether it does, and is none that only waits to be asked how it ended."""
-        try:
-            return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0] != "Z"
-        except OSError:
-            return False
-
     def test_its_end_is_that_of_all_it_began(self):
+        """All of them have a pipe, whose end comes when the last of them is gone."""
         for ended_by in (signal.SIGINT, signal.SIGTERM):
             with tempfile.TemporaryDirectory() as at:
-                child = pathlib.Path(at) / "child"
-                text = f'. {TOP}/scripts/lib/env.sh; step "what takes long" {at}/log bash -c "sleep 300 & echo \\$! >{at}/new; mv {at}/new {child}; wait"'
+                end, theirs = os.pipe()
+                text = f'. {TOP}/scripts/lib/env.sh; step "what takes long" {at}/log bash -c "sleep 300 & echo \\$! >&{theirs}; wait"'
                 # Whoever is started in the background ignores an interrupt, and with it what it starts.
-                with subprocess.Popen(["bash", "-euc", text], stderr=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as ran:
-                    began = time.monotonic()
+                with open(end) as end, subprocess.Popen(
+                        ["bash", "-euc", text], stderr=subprocess.DEVNULL, pass_fds=[theirs],
+                        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as ran:
+                    os.close(theirs)
+                    child = int(end.readline())
                     try:
-                        while not child.exists():
-                            self.assertLess(time.monotonic() - began, 30)
-                            time.sleep(0.01)
-                        process = int(child.read_text())
-                        self.assertTrue(self.runs(process))
                         ran.send_signal(ended_by)
                         self.assertEqual(ran.wait(30), 130)
-                        while self.runs(process):
-                            self.assertLess(time.monotonic() - began, 60)
-                            time.sleep(0.01)
+                        self.assertEqual(select.select([end], [], [], 30)[0], [end])
+                        self.assertEqual(end.read(), "")
                     finally:
                         ran.kill()
-                        if child.exists():
-                            with contextlib.suppress(ProcessLookupError):
-                                os.kill(int(child.read_text()), signal.SIGKILL)
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(child, signal.SIGKILL)
 
 
 class Doors(unittest.TestCase):

@@ -90,7 +90,7 @@ in_place() {
 }
 [ $# -eq 1 ] || verdict "locktorture's steps are where they are said to be" in_place
 
-# Boosts, moves and CPUs that go are there where they are asked for alone. (Boosts would be many: the factor is one.)
+# Boosts and moves are there where they are asked for alone. (Boosts would be many: the factor is one.)
 unasked() {
 	: >/tmp/seen
 	insmod /locktorture/locktorture.ko torture_type=handover_twa rt_boost=1 rt_boost_factor=1 stutter=0 shuffle_interval=0 \
