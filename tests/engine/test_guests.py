@@ -110,6 +110,11 @@ class Boot(Guests):
         self.assertEqual(code, 99)
         self.assertIn("WARNING: at f", said)
 
+    def test_a_splat_outweighs_an_early_end(self):
+        code, said = self.boot("echo '[ 5.1] Kernel panic - not syncing: Fatal exception' >$out/console.log; echo '@@ start' >$out/stream")
+        self.assertEqual(code, 99)
+        self.assertIn("Kernel panic", said)
+
     def test_the_jobs_last_word_is_its_exit(self):
         self.assertEqual(self.boot("echo quiet >$out/console.log; printf '@@ exit 0\\r\\n@@ exit 5\\r\\n' >$out/stream")[0], 5)
 
@@ -135,6 +140,14 @@ class Boot(Guests):
             self.assertEqual(boot.wait(60), 0)
         for file in held:
             file.close()
+
+    def test_a_stream_that_is_made_anew_is_followed(self):
+        """Whoever boots a guest removes the stream that it finds."""
+        with open(self.top / "build/seen", "w") as seen:
+            ran = subprocess.run(["scripts/guest/watch-stream", "build/stream", "sh", "-c", """
+                said() { for i in $(seq 400); do echo $1 >>build/stream; ! grep -q $1 build/seen || return 0; sleep 0.05; done; false; }
+                said first && rm build/stream && said second && exit 3"""], cwd=self.top, stdout=seen, check=False)
+        self.assertEqual(ran.returncode, 3)
 
     def test_who_follows_a_stream_ends_with_its_command(self):
         """A tail that is left holds the pipe."""
@@ -372,8 +385,11 @@ class Run(Guests):
     def test_all_is_every_lock_that_excludes(self):
         known = subprocess.run(["bash", "-c", ". scripts/lib/env.sh; locks lock"], cwd=self.top, check=True, text=True,
                                capture_output=True).stdout.split()
-        self.assertEqual(self.run_of(TELLS, LOCKS="all")[0], 0)
-        self.assertIn("torture_type=" + ",".join(known), self.asked())
+        for named, due in (("all", known), ("all busted", [*known, "busted"]), ("busted,all", ["busted", *known])):
+            code, said = self.run_of(TELLS, LOCKS=named, WRITERS="2", SECS="3", RUNS="1")
+            self.assertEqual(code, 0, said)
+            self.assertIn("torture_type=" + ",".join(due), self.asked())
+            self.assertIn(f"{len(due)} runs of 3 s", said)
 
     def test_what_is_none_or_too_many_is_refused(self):
         sixteen = " ".join(str(number) for number in range(1, 17))
@@ -404,9 +420,12 @@ class Run(Guests):
 
 
     def test_what_is_there_twice_is_refused(self):
-        for knobs in ({"LOCKS": "twa ticket twa"}, {"LOCKS": "mcs mcs"}, {"WRITERS": "1 2 1"}, {"WRITERS": "3,3"}):
+        known = subprocess.run(["bash", "-c", ". scripts/lib/env.sh; locks lock | paste -sd,"], cwd=self.top, check=True, text=True,
+                               capture_output=True).stdout.strip()
+        for knobs in ({"LOCKS": "twa ticket twa"}, {"LOCKS": "mcs mcs"}, {"WRITERS": "1 2 1"}, {"WRITERS": "3,3"}, {"LOCKS": "all twa"}):
             code, said = self.run_of(TELLS, **knobs)
             (name, text), = knobs.items()
+            text = text.replace("all", known)
             self.assertEqual((code, said), (1, f"handover: error: run: {name}={text.replace(' ', ',')}: allowed: each once\n"))
 
 

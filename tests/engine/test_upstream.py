@@ -100,6 +100,14 @@ class Ordering(unittest.TestCase):
         self.assertTrue(all(len(line) <= 100 for line in text.split("\n")))
         self.assertNotIn("the same", text)
 
+    def test_the_series_has_each_pair_of_its_locks(self):
+        """Rows of the locks that stay behind have their name in the row, or are the same as the row above."""
+        due, stays = [], False
+        for number, first in re.findall(r"(?m)^//! \| (\d+) \| (.*?) \| .*? \| .*? \| .*? \|$", self.TABLE):
+            stays = stays if first == "the same" else bool(re.match("`(Mcs|Clh|Qspin|Ttas|Pool)::|`unlock` of rows", first))
+            due += [] if stays else [number]
+        self.assertEqual(re.findall(r"(?m)^//! (\d+)\. Release: ", upstream.algorithms(TOP)["algorithm.rs"]), due)
+
     def test_a_missing_row_fails(self):
         with self.assertRaises(SystemExit):
             upstream.ordering(re.sub(r"(?m)^//! \| 4 \|.*\n", "", self.TABLE), 9)

@@ -199,6 +199,21 @@ tabled() {
 	[ "$(dmesg | tail -n 40 | grep -c 'handover: twa  *[23]  *\(wait\|handover\) ')" -eq 4 ] || { dmesg | tail -n 40; return 1; }
 }
 
+# While a run goes on, the table has the times of the one that is over.
+so_far() {
+	echo "torture_type=twa nwriters_stress=2 duration=4 runs=2 latency=1" >$debug/control || return 1
+	until grep -q '^now: .*run 2 of 2' $debug/status; do
+		grep -q '^state: running' $debug/status || { cat $debug/status; return 1; }
+		usleep 50000
+	done
+	cp $debug/summary /tmp/summary
+	grep -q '^now: .*run 2 of 2' $debug/status || { cat $debug/status; return 1; }
+	rows=$(awk -F, '$4 == "all" { print $1, $2, $5, $6, $7, $8, $9, $10 }' $debug/latency | sort)
+	await done 30 || return 1
+	[ "$(awk '$3 == "wait" || $3 == "handover" { $1 = $1; print }' /tmp/summary | sort)" = "$rows" ] &&
+		[ "$(echo "$rows" | wc -l)" -eq 2 ] || { cat /tmp/summary; echo "$rows"; return 1; }
+}
+
 # The clock is the kernel's, as its log says. Whoever takes times has no figures.
 clock() {
 	timed 20 duration=1 || return 1
@@ -222,6 +237,7 @@ verdict "latency: four of one CPU" one_cpu
 verdict "latency: two that seldom meet" seldom
 verdict "latency: a long hold" long
 verdict "latency: the table" tabled
+verdict "latency: the table in mid-run" so_far
 verdict "latency: the clock" clock
 verdict "latency: none where none is asked for" nothing
 rmmod handover || exit 1

@@ -75,18 +75,24 @@ worked() {
 	return 1
 }
 [ $# -eq 1 ] || verdict "locktorture's steps" worked
-# A second writer adds nothing to sections that take all the time. Steps outside are of both at once. So the second adds more
-# there. (One of five looks must show it.)
+# in_turns CS NCS : how often two writers of one CPU acquired, and how often the kernel took the CPU from one of them.
+in_turns() {
+	mark
+	insmod /locktorture/locktorture.ko torture_type=raw_spin_lock nwriters_stress=2 cs_steps="$1" ncs_steps="$2" long_hold=1 \
+		stat_interval=1 stutter=0 shuffle_interval=0 onoff_interval=0 rt_boost=0 call_rcu_chains=0 acq_writer_lim=0 || return 1
+	them=$(grep -l '^lock_torture_wr' /proc/[0-9]*/comm | cut -d/ -f3)
+	for writer in $them; do taskset -p 2 "$writer" >/dev/null || return 1; done
+	sleep 3
+	turns=$(for writer in $them; do cat "/proc/$writer/status"; done | awk '/^nonvol/ { all += $2; n++ } END { print n == 2 ? all : "" }')
+	rmmod locktorture || return 1
+	echo "$(since | tr -d '\r' | sed -n 's/.* Writes:  Total: \([0-9]*\) .*/\1/p' | tail -n 1) ${turns:-of other writers}"
+}
+# Who holds a lock keeps its CPU, so turns are fewer than sections whose steps are inside. Steps outside are many turns long.
 in_place() {
-	for _ in 1 2 3 4 5; do
-		inside=$(counted 200000 0) && both_inside=$(counted 200000 0 2) && outside=$(counted 0 400000) &&
-			both_outside=$(counted 0 400000 2) || { echo "$inside $both_inside $outside $both_outside"; return 1; }
-		seen=$(awk -v a="$inside" -v b="$both_inside" -v c="$outside" -v d="$both_outside" 'BEGIN {
-			if (!(a > 0 && c > 0) || b > 1.3 * a || d * a < 1.3 * b * c) print a " inside, " b " of two; " c " outside, " d " of two" }')
-		[ -n "$seen" ] || return 0
-	done
-	echo "$seen"
-	return 1
+	inside=$(in_turns 5000000 0) && outside=$(in_turns 0 10000000) || { echo "$inside $outside"; return 1; }
+	echo "$inside $outside" | awk '{
+		print $2 " turns in " $1 " inside, " $4 " in " $3 " outside"
+		exit !(NF == 4 && $1 > 0 && $3 > 0 && $2 <= 2 * $1 + 10 && $4 > 4 * $3 + 10) }'
 }
 [ $# -eq 1 ] || verdict "locktorture's steps are where they are said to be" in_place
 

@@ -337,6 +337,19 @@ fails_checks() {
 	failed "busted failed its checks" "2 of 2 runs"
 }
 
+# What went wrong is an error in the log: that a lock failed, that the experiment did, and that a request is refused. All else
+# that this says is none.
+errors_alone() {
+	mark
+	echo "torture_type=busted,twa nwriters_stress=2 runs=1 duration=1" >$debug/control && await failed 20 || return 1
+	! (echo runs=0 >$debug/control) 2>/dev/null || { echo "runs=0 is taken"; return 1; }
+	dmesg -r | sed -n 's/^<3>//p' >/tmp/errors
+	since | grep 'handover: ' | awk '
+		NR == FNR { is_error[$0]; next }
+		{ due = /: failures: |FAILURE: |allowed: /; all += due; if (due != ($0 in is_error)) { print; bad = 1 } }
+		END { exit bad || all != 3 }' /tmp/errors - || { cat /tmp/errors; return 1; }
+}
+
 # settled : the state is not 'running'. Asked without a process, which this shell could not make while threads lack.
 settled() {
 	while read -r key value; do
@@ -520,6 +533,7 @@ verdict "a log that is full has what was said since a mark" log_is_full
 verdict "every result says its workload" workload
 verdict "a sweep over writers" sweep
 verdict "state: failed, by a check" fails_checks
+verdict "what went wrong is an error in the log" errors_alone
 verdict "state: failed, given up" fails_threads
 verdict "no threads for what perturbs" fails_jobs
 verdict "a stop after the last run" late_stop

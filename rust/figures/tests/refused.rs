@@ -60,14 +60,16 @@ fn what_is_good_is_drawn() {
 #[test]
 fn panels_have_every_lock_once() {
     let drawn = |kind: &str, csv: &str| said(&entry(kind), csv).unwrap().remove(0).1;
-    let svg = drawn(
-        "contended",
-        &format!("{WRITERS}a,1,hemlock,1,1,1.0,9,0,0\n"),
-    );
-    assert!(
-        svg.contains("a kernel: others") && svg.contains("hemlock"),
-        "{svg}"
-    );
+    for other in ["hemlock", "twa_irq", "mcs_2", "spin"] {
+        let svg = drawn(
+            "contended",
+            &format!("{WRITERS}a,1,{other},1,1,1.0,9,0,0\n"),
+        );
+        assert!(
+            svg.contains("a kernel: others") && svg.contains(&format!(">{other}<")),
+            "{svg}"
+        );
+    }
     let (head, rows) = TIMES.split_once('\n').unwrap();
     let four = rows.replace(",2,1,handover", ",4,1,handover");
     let again = four.replace("a,1,", "a,2,");
