@@ -138,16 +138,19 @@ step() {
 }
 
 # alone: from here on no other make works in this clone's build/. What this one
-# starts may.
+# starts may. (`make clean` takes the file away: who waited for that one waits for the next.)
 alone() {
 	[ "${HANDOVER_ALONE:-}" != "$build" ] || return 0
 	export HANDOVER_ALONE=$build
-	mkdir -p "$build"
-	exec 8>"$build/.lock"
-	flock -n 8 || {
-		say "another make works in this clone; waiting for it"
-		flock 8
-	}
+	while :; do
+		mkdir -p "$build"
+		exec 8>"$build/.lock"
+		flock -n 8 || {
+			say "another make works in this clone; waiting for it"
+			flock 8
+		}
+		[ ! "$build/.lock" -ef /dev/fd/8 ] || break
+	done
 }
 
 # [AT_ONCE=n] parallel COMMAND... : runs COMMAND once with each line of the input as its

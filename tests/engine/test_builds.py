@@ -178,6 +178,53 @@ class Alone(unittest.TestCase):
                     finally:
                         ran.kill()
 
+    def test_each_goal_waits_for_another_make(self):
+        """Each goal of the Makefile works in build/."""
+        with contextlib.ExitStack() as stack:
+            top = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            shutil.copytree(TOP / "scripts", top / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+            for name in ("Makefile", "Cargo.toml", "rust/locks/list.rs", "rust/linux/harness/registry.rs"):
+                (top / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(TOP / name, top / name)
+            (top / "scripts/lib/python").write_text("#!/bin/sh\necho .\n")
+            (top / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@example.org\n")
+            (top / "build").mkdir()
+            (top / "build/kept").touch()
+            clean = {name: value for name, value in os.environ.items() if name not in ("HANDOVER_ALONE", "MAKEFLAGS", "MAKELEVEL", "KDIR")}
+            clean |= {"KVER": "7.3.4+deb13-amd64", "HOME": str(top), "XDG_CACHE_HOME": str(top / "cache")}
+            goals = re.search(r"(?m)^goals := (.*)$", (TOP / "Makefile").read_text())[1].split()
+            self.assertGreater(len(goals), 15)
+            lock = stack.enter_context(open(top / "build/.lock", "w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for goal in goals:
+                part = ["PART=locks"] if "mut" in goal else []
+                ran = subprocess.Popen(["make", "-s", "-C", str(top), goal, *part], env=clean, text=True, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+                stack.callback(ran.stderr.close)
+                stack.callback(ran.wait)
+                stack.callback(os.killpg, ran.pid, signal.SIGKILL)
+                self.assertEqual(ran.stderr.readline(), "handover: another make works in this clone; waiting for it\n", goal)
+            self.assertTrue((top / "build/kept").exists())
+
+    def test_who_waited_for_a_clean_waits_for_the_next(self):
+        """The lock is that of the file which is there."""
+        with tempfile.TemporaryDirectory() as at:
+            (pathlib.Path(at) / "scripts/lib").mkdir(parents=True)
+            (pathlib.Path(at) / "build").mkdir()
+            shutil.copy(TOP / "scripts/lib/env.sh", f"{at}/scripts/lib")
+            clean = {name: value for name, value in os.environ.items() if name != "HANDOVER_ALONE"}
+            with open(f"{at}/build/.lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                with subprocess.Popen(["bash", "-euc", f". {at}/scripts/lib/env.sh; alone; echo goes on; read -r _"], env=clean, text=True,
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
+                    self.assertEqual(ran.stderr.readline(), "handover: another make works in this clone; waiting for it\n")
+                    os.unlink(lock.name)
+                    fcntl.flock(lock, fcntl.LOCK_UN)
+                    self.assertEqual(ran.stdout.readline(), "goes on\n")
+                    with open(lock.name, "w") as its, self.assertRaises(BlockingIOError):
+                        fcntl.flock(its, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    ran.communicate("\n")
+
 
 class Step(unittest.TestCase):
     """`step` of scripts/lib/env.sh."""

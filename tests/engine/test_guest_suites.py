@@ -17,6 +17,32 @@ class Suites(Guests):
         (self.top / "scripts/lib/env.sh").write_text(env + 'step() { local log=$2; shift 2; mkdir -p "$(dirname "$log")"; "$@" >"$log" 2>&1; }\n')
 
 
+class Verdicts(Suites):
+    """scripts/lib/verdict.sh: what a suite says of what it found, and of a door that refuses its knobs."""
+
+    def setUp(self):
+        super().setUp()
+        self.suite("scripts/lib/verdict.sh")
+
+    def sourced(self, text):
+        return self.ran("bash", "-c", f"set -euo pipefail; suite=s: out={self.out}; . scripts/lib/verdict.sh; {text}")
+
+    def test_a_verdict_is_a_line(self):
+        self.assertEqual(self.sourced("failed=0; verdict a; verdict 'b c' ''; echo $failed"), (0, "ok s: a\nok s: b c\n0\n"))
+        self.assertEqual(self.sourced("failed=0; verdict a $'why\\nand why'; verdict b; echo $failed"), (0, "not ok s: a: why; and why\nok s: b\n1\n"))
+
+    def test_a_refusal_is_one_line_and_nothing_else(self):
+        line = "handover: error: door: KNOB=7: allowed: 1 to 3"
+        for door, due in ((f"echo '{line}' >&2; exit 1", ""), (f"[ $KNOB = 7 ]; echo '{line}' >&2; exit 1", ""), (f"echo '{line}' >&2; exit 2", "exit 2\n"),
+                          (f"echo '{line}' >&2", "exit 0\n"), (f"mkdir -p $RUN_OUT; echo '{line}' >&2; exit 1", "exit 1\n"),
+                          (f"echo working; echo '{line}' >&2; exit 1", f"it said: working\n{line}\n"),
+                          ("echo 'handover: error: door: KNOB=7: allowed: 1 to 4' >&2; exit 1", "it said: handover: error: door: KNOB=7: allowed: 1 to 4\n"),
+                          ("exit 1", "it said: \n")):
+            self.stub("scripts/door", door)
+            shutil.rmtree(self.top / self.out / "refused", ignore_errors=True)
+            self.assertEqual(self.sourced("refused door KNOB=7 '1 to 3'"), (0, due), door)
+
+
 class Job(Suites):
     """tests/suites/guest: a job on a kernel. What boots is `guest`: it finds $out, and its exit is the job's."""
 

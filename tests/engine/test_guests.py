@@ -69,6 +69,27 @@ class Boot(Guests):
         self.stub("scripts/in-toolbox", f"out={self.out}\n{guest}")
         return self.ran("scripts/guest/boot", "--out", self.out, "--limit", "77", "job")
 
+    def test_its_words_come_inside(self):
+        """A tree may have the name of what makes it. What lies in the cache has another name there."""
+        self.stub("scripts/guest/choose-accel", "echo kvm")
+        self.stub("scripts/build/locktorture", 'echo "$XDG_CACHE_HOME/handover/made"')
+        self.stub("scripts/build/none", "exit 1")
+        self.stub("scripts/in-toolbox", f"echo \"$TREE $*\" >build/asked; echo quiet >{self.out}/console.log; echo '@@ exit 0' >{self.out}/stream")
+        cache = f"{self.top}/its/handover"
+        words = ["--out", self.out, "--module", f"{cache}/module", "--files", "build"]
+        code, said = self.ran("scripts/guest/boot", *words, "--tree", "locktorture", "job", "word", XDG_CACHE_HOME=f"{self.top}/its")
+        self.assertEqual(code, 0, said)
+        self.assertEqual((self.top / "build/asked").read_text().split(), ["build/tree", "scripts/guest/boot", "--inside", "--out", self.out, "--module",
+                         "/cache/module", "--files", "build", "--tree", "/cache/made", "job", "word"])
+        for wrong, why in ((("--tree", "none", "job"), "--tree none: allowed: a folder, or a script of scripts/build that makes one"), ((), "which job?"), (("--smq", "4", "job"), "unknown option --smq")):
+            code, said = self.ran("scripts/guest/boot", *words, *wrong)
+            self.assertEqual((code, said.splitlines()[-1]), (1, f"handover: error: boot: {why}"))
+
+    def test_without_words_it_has_two_minutes(self):
+        self.stub("scripts/guest/choose-accel", "echo kvm")
+        self.stub("scripts/in-toolbox", f"touch {self.out}/console.log {self.out}/stream; exit 124")
+        self.assertIn("the guest was ended after 120 s, or did not start", self.ran("scripts/guest/boot", "--out", self.out, "job")[1])
+
     def test_the_exit_is_the_jobs(self):
         for number in ("0", "3"):
             code, _ = self.boot(f"echo quiet >$out/console.log; echo '@@ exit {number}' >$out/stream")
@@ -148,6 +169,17 @@ class Boot(Guests):
                 said() { for i in $(seq 400); do echo $1 >>build/stream; ! grep -q $1 build/seen || return 0; sleep 0.05; done; false; }
                 said first && rm build/stream && said second && exit 3"""], cwd=self.top, stdout=seen, check=False)
         self.assertEqual(ran.returncode, 3)
+
+    def test_what_a_stream_had_before_is_not_shown(self):
+        (self.top / "build/kept").mkdir()
+        (self.top / "build/kept/stream").write_text("before\n")
+        for at in ("build/kept/stream", "build/new/stream"):
+            with open(self.top / "build/seen", "w") as seen:
+                ran = subprocess.run(["scripts/guest/watch-stream", at, "sh", "-c", f"""
+                    for i in $(seq 400); do echo after >>{at}; ! grep -q after build/seen || exit 0; sleep 0.05; done; exit 7"""],
+                                     cwd=self.top, stdout=seen, check=False)
+            self.assertEqual(ran.returncode, 0)
+            self.assertEqual(set((self.top / "build/seen").read_text().split()), {"after"})
 
     def test_who_follows_a_stream_ends_with_its_command(self):
         """A tail that is left holds the pipe."""
@@ -242,26 +274,42 @@ class Inside(Guests):
         after = {word: words[at + 1] for at, word in enumerate(words[:-1])}
         self.assertEqual([after[word] for word in ("-m", "-smp", "-cpu", "-accel")],
                          ["1024", "4,cores=4,threads=1", "max,-hypervisor", "kvm"])
-        # KVM tells a guest of its clock.
-        self.assertNotIn("tsc_early_khz", after["-append"])
+        # KVM tells a guest of its clock. Cases run where a job asks for them.
+        self.assertEqual(after["-append"], "console=ttyS0 tsc=reliable no_timer_check panic=-1 oops=panic kasan.fault=panic nopvspin kunit.autorun=0 ")
+
+    def test_the_machine_is_what_its_kernel_can(self):
+        path = self.top / "scripts/guest/boot"
+        path.write_text(path.read_text().replace("/mnt/kernel", str(self.top / "build/kernel")))
+        (self.top / "build/kernel").mkdir()
+        for config, topology, levels in (("CONFIG_ACPI=y\n# CONFIG_KASAN is not set\n", "cores=4,threads=1", False),
+                                         ("# CONFIG_ACPI is not set\nCONFIG_KASAN_GENERIC=y\n", "sockets=4", False), ("CONFIG_KASAN=y\n", "cores=4,threads=1", True)):
+            (self.top / "build/kernel/.config").write_text("CONFIG_X86=y\n" + config)
+            self.inside(self.WELL)
+            words = self.read("words").splitlines()
+            self.assertEqual(words[words.index("-smp") + 1], f"4,{topology}")
+            self.assertEqual("no5lvl" in words[words.index("-append") + 1].split(), levels)
+            self.assertEqual(words[words.index("-kernel") + 1], f"{self.top}/build/kernel/vmlinuz")
 
     def test_a_kernel_that_falls_silent_boots_again(self):
         path = self.top / "scripts/guest/boot"
         text = path.read_text()
         self.assertRegex(text, r"\nstart_limit=[1-9][0-9]\n")
-        path.write_text(re.sub(r"\nstart_limit=[0-9]+\n", "\nstart_limit=2\n", text))
-        began = time.monotonic()
-        code, boots, said = self.inside("exec sleep 60", self.WELL)
-        self.assertEqual((code, boots), (0, 2), said)
-        self.assertIn("before the job: none began in 2 s of silence, or in 10 s (boot 1 of 3)", said)
-        self.assertLess(time.monotonic() - began, 30)
+        path.write_text(re.sub(r"\nstart_limit=[0-9]+\n", "\nstart_limit=4\n", text))
+        # One that says nothing, and one that says a word: each is silent for less than it may go on in all.
+        for word in (":", "echo word >$console"):
+            self.write("boots", "")
+            began = time.monotonic()
+            code, boots, said = self.inside(f"{word}; exec sleep 60", self.WELL)
+            self.assertEqual((code, boots), (0, 2), said)
+            self.assertIn("before the job: none began in 4 s of silence, or in 20 s (boot 1 of 3)", said)
+            self.assertLess(time.monotonic() - began, 18)
         # One that goes on, however slowly, is no such kernel, for a while.
         self.write("boots", "")
-        code, boots, said = self.inside("for i in 1 2 3 4 5; do sleep 1; echo $i >>$console; done; " + self.WELL)
+        code, boots, said = self.inside("for i in 1 2 3 4 5 6; do sleep 1; echo $i >>$console; done; " + self.WELL)
         self.assertEqual((code, boots), (0, 1), said)
         # One that goes on for ever does not start either.
         self.write("boots", "")
-        code, boots, said = self.inside("for i in $(seq 60); do sleep 0.5; echo $i >>$console; done", self.WELL)
+        code, boots, said = self.inside("for i in $(seq 80); do sleep 0.5; echo $i >>$console; done", self.WELL)
         self.assertEqual((code, boots), (0, 2), said)
 
     def test_a_fault_ends_the_guest(self):
@@ -321,10 +369,11 @@ class Run(Guests):
     def test_what_makes_them_no_figures_is_said(self):
         for accel in ("tcg", "tcg,thread=multi"):
             _, said = self.run_of(TELLS.replace("kvm", accel))
-            self.assertIn("REMARK: emulation", said)
+            self.assertIn("\nREMARK: emulation. What costs here is translation, not coherence: these figures do not stand beside the paper's.\n", said)
         self.stub("bin/nproc", "echo 3")
         _, said = self.run_of(TELLS, KERNEL="test")
-        self.assertIn("REMARK: more vCPUs than CPUs", said)
+        self.assertIn("\nREMARK: more vCPUs than CPUs. A waiter that is next may not be running: FIFO locks collapse. "
+                      "These figures check correctness, not speed.\n", said)
         self.assertIn("\n4 vCPUs on 3 CPUs, accelerator kvm; test kernel\n", said)
 
     def test_a_busy_machine_is_said(self):
@@ -371,7 +420,7 @@ class Run(Guests):
         self.assertEqual([asked[asked.index(word) + 1] for word in ("--kernel", "--smp", "--out")], ["test", "4", self.out])
 
     def test_without_knobs_it_is_what_the_page_says(self):
-        for cpus, smp in (("4", "4"), ("2", "2"), ("1", "2"), ("7", "7"), ("64", "64"), ("96", "64")):
+        for cpus, smp in (("4", "4"), ("2", "2"), ("1", "2"), ("3", "3"), ("7", "7"), ("64", "64"), ("65", "64"), ("96", "64")):
             self.stub("bin/nproc", f"echo {cpus}")
             code, said = self.run_of(TELLS, SMP="")
             self.assertEqual(code, 0, said)
@@ -381,6 +430,44 @@ class Run(Guests):
             words = dict(word.split("=") for word in asked if "=" in word)
             self.assertEqual(words, {"torture_type": "twa,ticket,spin_lock", "nwriters_stress": "1,2,4", "duration": "2", "runs": "3",
                                      "cs_steps": "20", "ncs_steps": "400"})
+
+    def test_each_knob_has_its_bounds(self):
+        for knob, least, most, word in (("SECS", 1, 3600, "duration="), ("RUNS", 1, 1000, "runs="), ("SMP", 1, 64, "--smp "),
+                                        ("CS_STEPS", 0, 1000000, "cs_steps="), ("NCS_STEPS", 0, 1000000, "ncs_steps="),
+                                        ("WRITERS", 1, 1024, "nwriters_stress=")):
+            for value in (least, most):
+                code, said = self.run_of(TELLS, **{knob: str(value)})
+                self.assertEqual(code, 0, said)
+                self.assertIn(f" {word}{value} ", " ".join(self.asked()) + " ")
+            for value in (least - 1, most + 1, "08", "x", "1.5", "-3", "1000000000", "18446744073709551617"):
+                (self.top / "build/asked").unlink(missing_ok=True)
+                code, said = self.run_of(TELLS, **{knob: str(value)})
+                self.assertEqual((code, said), (1, f"handover: error: run: {knob}={value}: allowed: {least} to {most}\n"))
+                self.assertFalse((self.top / "build/asked").exists())
+
+    def test_what_is_of_no_list_is_refused(self):
+        known = subprocess.run(["bash", "-c", ". scripts/lib/env.sh; locks | paste -sd' '"], cwd=self.top, check=True, text=True,
+                               capture_output=True).stdout.strip()
+        for knob, value, word, allowed in (("LOCKS", "hemlock", "hemlock", f"all {known}"), ("LOCKS", "twa,tw", "tw", f"all {known}"),
+                                           ("LOCKS", "twa_irq ALL", "ALL", f"all {known}"), ("KERNEL", "mine", "mine", "stock, test")):
+            code, said = self.run_of(TELLS, **{knob: value})
+            self.assertEqual((code, said), (1, f"handover: error: run: {knob}={word}: allowed: {allowed}\n"))
+
+    def test_it_is_of_its_clone_wherever_it_is_called(self):
+        self.run_of(TELLS)
+        code, said = self.ran("bash", "-c", 'top=$PWD; cd /; exec "$top/scripts/run"', RUN_OUT=self.out)
+        self.assertEqual(code, 0, said)
+        self.assertIn("the table\n", said)
+
+    def test_the_log_shows_how_far_the_guest_is(self):
+        code, said = self.run_of("""
+            for i in $(seq 400); do
+                echo "run $i" >>$out/stream
+                ! grep -q '^run' $out/log || exit 3
+                read -r -t 0.05 <> <(:) || true
+            done""")
+        self.assertEqual(code, 1)
+        self.assertIn("run: failed (exit 3): rmmod failed", said)
 
     def test_all_is_every_lock_that_excludes(self):
         known = subprocess.run(["bash", "-c", ". scripts/lib/env.sh; locks lock"], cwd=self.top, check=True, text=True,
@@ -406,7 +493,7 @@ class Run(Guests):
         self.assertIn("run: failed (exit 3): rmmod failed", said)
 
     def test_every_run_has_its_time(self):
-        for locks, writers, secs, runs in ((2, 2, 7, 5), (1, 16, 30, 9), (3, 1, 3600, 2)):
+        for locks, writers, secs, runs in ((1, 1, 1, 1), (2, 2, 7, 5), (1, 16, 30, 9), (3, 1, 3600, 2)):
             code, said = self.run_of(TELLS, LOCKS=" ".join(("twa", "ticket", "mcs")[:locks]), WRITERS=" ".join(str(n + 1) for n in range(writers)),
                                      SECS=str(secs), RUNS=str(runs))
             self.assertEqual(code, 0, said)
@@ -416,8 +503,8 @@ class Run(Guests):
             asked = (self.top / "build/asked").read_text().split()
             # The guest's limit, and the job's own.
             for limit in (asked[asked.index("--limit") + 1], asked[asked.index("tests/guest/run.sh") + 1]):
-                self.assertGreaterEqual(int(limit), 2 * total * secs)
-
+                # A guest takes up to two minutes to boot where it is emulated.
+                self.assertGreaterEqual(int(limit), 2 * total * secs + 60)
 
     def test_what_is_there_twice_is_refused(self):
         known = subprocess.run(["bash", "-c", ". scripts/lib/env.sh; locks lock | paste -sd,"], cwd=self.top, check=True, text=True,
@@ -476,7 +563,7 @@ class Kunit(Guests):
 class Bench(Guests):
     """make bench. What boots keeps its words, and each folder says its name; the reports keep theirs."""
 
-    def bench(self, boots, accel="kvm"):
+    def bench(self, boots, accel="kvm", more="", at="."):
         self.stub("scripts/build/locktorture", "echo build/locktorture")
         self.stub("scripts/in-toolbox", 'echo "$*" >>build/reports')
         self.stub("scripts/guest/boot", f"""echo "$*" >>build/asked
@@ -486,8 +573,9 @@ class Bench(Guests):
             echo rows of "$2" >"$2/calibration"
             for name in status latency-status writers-status; do
                 printf 'state: done\\nfacts: %s of %s\\nworkload: work, %s of %s\\n' $name "${{2##*/}}" $name "${{2##*/}}" >"$2/$name"
-            done""")
-        code, said = self.ran("scripts/bench", BOOTS=str(boots))
+            done
+            {more}""")
+        code, said = self.ran("bash", "-c", f'top=$PWD; cd {at}; exec "$top/scripts/bench"', BOOTS=str(boots))
         self.assertEqual(code, 0, said)
         return said.splitlines()
 
@@ -513,7 +601,7 @@ class Bench(Guests):
             self.assertEqual(order, known[turned:] + known[:turned])
 
     def test_each_boot_is_on_the_cpus_that_are_said(self):
-        for cpus, smp in (("4", "4"), ("1", "2")):
+        for cpus, smp in (("4", "4"), ("1", "2"), ("2", "2"), ("3", "3")):
             self.stub("bin/nproc", f"echo {cpus}")
             (self.top / "build/asked").write_text("")
             said = self.bench(2)
@@ -530,7 +618,27 @@ class Bench(Guests):
             self.assertEqual(said[at + 1:at + 3], [f"{kernel}, times: latency-status of {kernel}-1",
                                                    f"{kernel}, writers: work, writers-status of {kernel}-1"])
         self.assertFalse([line for line in said if line.startswith("REMARK")])
-        self.assertEqual([line[:18] for line in self.bench(1, "tcg,thread=multi") if line.startswith("REMARK")], ["REMARK: emulation."])
+        self.assertEqual([line for line in self.bench(1, "tcg,thread=multi") if line.startswith("REMARK")],
+                         ["REMARK: emulation. Nanoseconds and ratios here are of translated code, not of hardware; see docs/results/kernel.md."])
+        self.assertIn("raw data: build/bench/uncontended.csv, build/bench/uncontended-raw.csv, build/bench/contended.csv, "
+                      "build/bench/latency.csv, build/bench/calibration.csv, build/bench/raw", said)
+
+    def test_each_boot_is_said_and_followed(self):
+        """An earlier bench leaves nothing. What is made is made before the look whether the machine is busy."""
+        (self.top / "build/bench/raw/stock-9").mkdir(parents=True)
+        self.stub("scripts/build/module-for", "echo made >>build/made; echo build/module-$1")
+        self.busy(3)
+        self.stub("bin/sleep", "[ $(wc -l <build/made) -ge 2 ] || echo too early >&2")
+        said = self.bench(2, more="[ $# -gt 1 ]; echo word >>$2/stream; for i in $(seq 400); do ! grep -q word $2/log || exit 0; read -r -t 0.05 <> <(:) || true; done; exit 3")
+        self.assertNotIn("too early", said)
+        self.assertFalse((self.top / "build/bench/raw/stock-9").exists())
+        steps = [line.removeprefix("handover: ") for line in said if line.endswith(" ...")]
+        self.assertEqual(steps, [f"the pair and the writers on the {kernel} kernel, boot {boot} of 2 ..." for boot in (1, 2) for kernel in ("stock", "test")]
+                         + ["calibration: locktorture on the test kernel, 2 rounds ..."])
+        self.assertEqual([self.option(words, "--module") for words in self.lines("asked")], [f"build/module-{it}" for it in ("stock", "test") * 2] + ["build/module-test"])
+
+    def test_it_is_of_its_clone_wherever_it_is_called(self):
+        self.assertIn("4 vCPUs on 4 CPUs, accelerator kvm", self.bench(1, at="/"))
 
     def test_the_reports_are_of_all_boots(self):
         self.bench(3)

@@ -4,6 +4,7 @@
 import pathlib
 import random
 import runpy
+import statistics
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -87,6 +88,37 @@ class Rows(unittest.TestCase):
         rows, writers = experiment([a_run("twa", 1, [5, 5]), a_run("mcs", 1, [5, 5])])
         self.assertEqual(list(RECOUNT["faults"](rows[:1], writers)), ["mcs 2 1: writers of no run"])
         self.assertEqual(list(RECOUNT["faults"](rows, writers[:2])), ["mcs 2 1: its writers are , and not 1 to 2"])
+
+    def test_each_fault_is_said(self):
+        bad = a_run("twa", 1, [5, 5])
+        bad[0].update(acquisitions="99", jain="0.300000")
+        self.assertEqual(self.faults([bad]), ["twa 2 1: acquisitions is 99, and by its writers 10", "twa 2 1: jain is 0.300000, and by its writers 1.000000",
+                                              "twa 2 1: 2 writers with 5 to 5 cannot have 99", "twa 2 1: jain of 2 writers is 0.300000"])
+        bad[0].update(acquisitions="10", jain="1.000001")
+        self.assertIn("twa 2 1: jain of 2 writers is 1.000001", self.faults([bad]))
+        # One writer alone has all, or all have the same: both are possible.
+        self.assertEqual(self.faults([a_run("twa", 1, [7, 0, 0]), a_run("twa", 2, [7, 7, 7])]), [])
+        # A writer that hangs has none after the warm-up, and a run may end as late as it may.
+        hangs = a_run("twa", 1, [5, 0])
+        hangs[0].update(hung="1", failures="1")
+        hangs[1][1]["total"] = "0"
+        self.assertEqual(self.faults([hangs, a_run("twa", 2, [5, 5], seconds="2.000000")]), [])
+        text = self.SUMMARY.replace(" 300 ", " 301 ").replace("time: 3", "time: 2")
+        self.assertEqual(self.faults(self.rows(), text.replace("0.33        2", "0.33        0").splitlines()), [
+            "the table has twa 2 3 301 100 1000 1.50 4.00 0.74 0", "the table lacks twa 2 3 300 100 1000 1.50 4.00 0.74 0",
+            "steal time: 2 ms, and by the rows 3 ms"])
+
+    def test_medians_of_any_number(self):
+        draw = random.Random(2)
+        for many in range(1, 12):
+            numbers = [draw.randrange(1000) for _ in range(many)]
+            self.assertEqual(RECOUNT["middle"](numbers), int(statistics.median(numbers)), numbers)
+        self.assertEqual(RECOUNT["per_second"]({"seconds": "0.000000", "acquisitions": "5"}), 0)
+
+    def test_a_lock_that_lacks_a_point_has_no_line_there(self):
+        runs = [a_run(lock, 1, [6] * n, "1.000000") for n, lock in ((1, "twa"), (1, "mcs"), (1, "spin_lock"), (2, "twa"), (2, "spin_lock"))]
+        self.assertEqual([line[:4] for line in RECOUNT["the_table"](experiment(runs)[0])],
+                         [["twa", "1", "1", "6"], ["mcs", "1", "1", "6"], ["spin_lock", "1", "1", "6"], ["twa", "2", "1", "12"], ["spin_lock", "2", "1", "12"]])
 
     # By hand, of the rows below.
     SUMMARY = """kernel=7 cpus=2

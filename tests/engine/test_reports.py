@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import pathlib
+import random
 import runpy
 import statistics
 import subprocess
@@ -87,6 +88,11 @@ class Summarize(unittest.TestCase):
         row = self.rows([a_run("twa", 2, 9, least="4", most="5"), a_run("twa", 2, 9, least="0", most="9")])["twa", "2"]
         self.assertEqual(row["max_over_min"], "inf")
 
+    def test_three_digits_are_kept(self):
+        rows = self.rows([a_run("twa", 2, 20, least="3", most="10"), a_run("raw_spin_lock", 2, 30, least="7", most="15")])
+        self.assertEqual([rows[lock, "2"][name] for lock in ("twa", "raw_spin_lock") for name in ("ratio", "max_over_min")],
+                         ["0.667", "3.333", "1.0", "2.143"])
+
     def test_failures_are_summed(self):
         runs = [a_run("busted", 2, 9, failures=count) for count in ("3", "0", "4")]
         self.assertEqual(self.rows(runs)["busted", "2"]["failures"], "7")
@@ -141,6 +147,13 @@ class Told(unittest.TestCase):
         self.assertEqual((told.returncode, told.stdout), (0, "ok pre: a\nok pre: b\n# pre: c\n"))
         self.assertEqual(self.told("ok a\n", 0, 1).returncode, 0)
 
+    def test_what_only_holds_such_words_is_no_verdict(self):
+        told = self.told("it is not ok here\nok a # not ok b\nis ok c\n@@ verdicts 10\n@@ verdicts 1\n")
+        self.assertEqual((told.returncode, told.stdout), (0, "ok pre: a # not ok b\n"))
+        self.assertEqual(self.told("a word\n@@ verdicts 0\n").returncode, 0)
+        ten = self.told("ok a\n" * 10 + "@@ verdicts 10\n")
+        self.assertEqual((ten.returncode, ten.stdout), (0, "ok pre: a\n" * 10))
+
     def test_one_that_is_missing_or_too_many(self):
         for stream, count in [("ok a\n@@ verdicts 2\n", []), ("ok a\nok b\n@@ verdicts 1\n", []), ("ok a\n", [2]), ("ok a\n", []),
                               ("", []), ("# nothing\n", [])]:
@@ -158,8 +171,9 @@ class Told(unittest.TestCase):
 
 
 class WhyFailed(unittest.TestCase):
-    CONSOLE = ("[ 1.0] handover: torture_type=x: allowed: y\r\n[ 2.0] handover: twa: failures: owner 1\r\n"
-               "[ 3.0] handover: given up: ETIMEDOUT\r\n[ 4.0] WARNING: at f+0x1\r\n[ 5.0] handover: the last word\r\n")
+    CONSOLE = ("[ 1.0] handover: torture_type=x: allowed: y\r\n[ 1.5] handover: mcs: failures: owner 2\r\n[ 2.0] handover: twa: failures: owner 1\r\n"
+               "[ 2.5] handover: given up: ENOMEM\r\n[ 3.0] handover: given up: ETIMEDOUT\r\n[ 4.0] WARNING: at f+0x1\r\n"
+               "[ 4.5] BUG: at g+0x1\r\n[ 5.0] handover: the last word\r\n")
 
     def test_each_exit_has_its_reason(self):
         with tempfile.TemporaryDirectory() as at:
@@ -199,6 +213,23 @@ class Unpacked(unittest.TestCase):
     def test_packed_ones(self):
         packed = base64.encodebytes(gzip.compress(b"text\n")).decode()
         self.assertEqual(self.unpacked(f"@@ file a.gz.b64\n{packed}@@ end\n"), {"a": "text\n"})
+
+
+class Statistics(unittest.TestCase):
+    """scripts/lib/statistics.awk."""
+
+    def awk(self, text):
+        return subprocess.run(["awk", "-f", str(TOP / "scripts/lib/statistics.awk"), "-f", "-"], input="BEGIN { print " + text + " }\n", text=True,
+                              capture_output=True, check=True).stdout.rstrip("\n")
+
+    def test_lists_of_any_length(self):
+        draw = random.Random(3)
+        for many in range(1, 12):
+            numbers = [draw.choice((draw.randrange(-50, 10), draw.randrange(2000))) for _ in range(many)]
+            text = " ".join(map(str, numbers))
+            self.assertEqual(float(self.awk(f'median("{text}")')), statistics.median(numbers), text)
+            self.assertEqual(self.awk(f'spread("{text}", 4, "%.2f")'), f"{min(numbers) / 4:.2f} to {max(numbers) / 4:.2f}")
+        self.assertEqual(self.awk('spread("", 1, "%d") "."'), ".")
 
 
 class KunitLines(unittest.TestCase):

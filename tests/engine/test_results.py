@@ -29,7 +29,9 @@ class Kernel(Page):
         with unittest.mock.patch.object(sys, "argv", command), contextlib.redirect_stdout(printed):
             runpy.run_path(command[0], run_name="__main__")
         page = (RESULTS / "kernel.md").read_text()
-        for table in re.split(r"^(?=contended|latency)", printed.getvalue(), flags=re.MULTILINE):
+        tables = re.split(r"^(?=contended|latency)", printed.getvalue(), flags=re.MULTILINE)
+        self.assertEqual([table.split()[0] for table in tables], ["uncontended", "contended", "latency"])
+        for table in tables:
             self.assertIn(f"```\n{table}```\n", page)
 
     def test_the_calibration(self):

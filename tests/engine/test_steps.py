@@ -19,9 +19,10 @@ LOOPS = {"near_pairs": "8registry3twa10near_pairs$", "far_pairs": "8registry3twa
 
 
 class Steps(unittest.TestCase):
-    def said(self, table=TABLE, lacks=(), twice=(), calls=("leave", "cond_resched"), steps=(*PAIR, *PAIR)):
-        """The lines, and the loops that ran."""
+    def said(self, table=TABLE, lacks=(), twice=(), calls=("leave", "cond_resched"), steps=(*PAIR, *PAIR), more=(), is_wrong=lambda _: False):
+        """The lines, and the loops that ran. A scenario may be `more` than alone, and its run `is_wrong`."""
         ran = []
+        self.trials = []
         at = {suffix: loop for loop, suffix in LOOPS.items()}
 
         def find(suffix):
@@ -30,28 +31,62 @@ class Steps(unittest.TestCase):
         class Trial:
             fault = None
 
-            def __init__(self, _machine, _scenario, function, *_):
+            def __init__(self, _machine, scenario, function, lock_in, ends, race, at_once):
                 ran.append(function)
                 self.steps = list(steps)
+                self.key = scenario.name, race, at_once
+                trials.append((*self.key, lock_in, ends))
 
             def faults(self):
                 return ()
 
+            def otherwise(self, begin, end, writes):
+                """What is wrong with a run that was not alone: it is asked about the steps of the table."""
+                return [f"{begin} to {end} by {writes}"] if is_wrong(self.key) else []
+
+        trials = self.trials
         alone = types.SimpleNamespace(name="alone", calls=(), contended=False, other=None)
         modules = {
             "machine": types.SimpleNamespace(x86=types.SimpleNamespace(UC_X86_REG_RDI=1, UC_X86_REG_RSI=2), Machine=lambda _: types.SimpleNamespace(
                 image=types.SimpleNamespace(find=find), calls=lambda _: set(calls))),
-            "shapes": types.SimpleNamespace(SHAPES={"calls": lambda _: [alone]}),
-            "trial": types.SimpleNamespace(TELLS=(), Trial=Trial, lock_writes=lambda _: ())}
+            "shapes": types.SimpleNamespace(SHAPES={"calls": lambda _: [alone, *more]}),
+            "trial": types.SimpleNamespace(TELLS=(), Trial=Trial, lock_writes=lambda steps: len(steps))}
         out = io.StringIO()
         with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(sys.modules, modules), contextlib.redirect_stdout(out), \
                 unittest.mock.patch.object(sys, "argv", ["steps", "module", f"{folder}/traces"]), \
                 unittest.mock.patch.object(sys, "stdin", io.StringIO(table)):
             runpy.run_path(str(TOP / "scripts/report/steps"), run_name="__main__")
+            self.traces = pathlib.Path(folder, "traces").read_text().splitlines()
         return out.getvalue().splitlines(), ran
 
     def test_a_lock_of_the_declared_steps(self):
         self.assertEqual(self.said(), ([], list(LOOPS)))
+
+    OTHER = types.SimpleNamespace(name="behind another", calls=("wait",), contended=True, other=True)
+
+    def test_a_race_is_run_at_each_of_its_moments(self):
+        lines, ran = self.said(more=[self.OTHER])
+        races = [(None, False), *((race, at_once) for race in range(1, 16) for at_once in (False, True))]
+        due = [("alone", None, False), *(("behind another", *race) for race in races)]
+        self.assertEqual((lines, len(ran)), ([], 3 * len(due)))
+        self.assertEqual([trial[:3] for trial in self.trials], 3 * due)
+        self.assertEqual([trial[3:] for trial in self.trials], [(register, {PAIR[-1]}) for register in (1, 1, 2) for _ in due])
+        steps = ", ".join([*PAIR, *PAIR])
+        self.assertEqual(self.traces, [f"twa, {loop}, {name}" + (f", race {race}" if race else "") + at_once * " at once" + f": {steps}"
+                                       for loop in LOOPS for name, race, at_once in due])
+
+    def test_what_is_wrong_in_a_race_is_told_once(self):
+        lines, _ = self.said(more=[self.OTHER], is_wrong=lambda key: key[1] and key[1] >= 4)
+        self.assertEqual(lines, [f"twa: {loop}, behind another, race 4: {PAIR[0]} to {PAIR[1]} by 2" for loop in LOOPS])
+
+    def test_it_wants_a_module_and_a_place(self):
+        for words in ([], ["module"], ["module", "traces", "more"]):
+            modules = {name: types.SimpleNamespace(x86=unittest.mock.MagicMock(), Machine=0, SHAPES=0, TELLS=0, Trial=0, lock_writes=0)
+                       for name in ("machine", "shapes", "trial")}
+            with unittest.mock.patch.dict(sys.modules, modules), unittest.mock.patch.object(sys, "argv", ["steps", *words]), \
+                    self.assertRaises(SystemExit) as ended:
+                runpy.run_path(str(TOP / "scripts/report/steps"), run_name="__main__")
+            self.assertEqual(ended.exception.code, "usage: steps MODULE TRACES < TABLE")
 
     def test_a_loop_that_is_not_there_is_told(self):
         for loop in LOOPS:

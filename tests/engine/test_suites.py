@@ -148,6 +148,19 @@ class Commands(unittest.TestCase):
                 self.assertEqual((code != 0, lines[-1].split(", ")[1]), (True, f"{many} failed"), lines)
             self.stub(suite, f'echo "ok {suite}"')
 
+    def test_what_only_holds_such_words_is_no_check(self):
+        """A line counts by its first words. Whoever waits sees what each suite took, and at the end what failed."""
+        self.stub("tests/suites/disasm", 'echo "ok a: is not ok b"; echo "# not ok c"; echo "is ok d"')
+        good = self.ran("scripts/test")
+        self.assertEqual((good[0], good[1][-1].split(", ")[1]), (0, "0 failed"))
+        self.stub("tests/suites/disasm", 'echo "ok a: is not ok b"; exit 3')
+        bad = subprocess.run(["scripts/test"], cwd=self.top, capture_output=True, text=True, check=False, env=os.environ | {"HANDOVER_ALONE": ""})
+        said = bad.stderr.splitlines()
+        self.assertEqual([line for line in said if "not ok" in line], ["not ok tests/suites/disasm: exit 3"])
+        took = [int(line.split()[-2]) for line in said if re.search(r"^handover: tests/suites/\S+.*: \d+ s$", line)]
+        total = re.fullmatch(r"handover: in (\d+) s", said[-1])
+        self.assertTrue(took and total and max(took) <= int(total[1]) < 60, said)
+
     def test_each_part_of_the_deep_one(self):
         code, lines = self.ran("scripts/test-deep", "perf", "upstream")
         self.assertEqual(code, 0)

@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0
 """scripts/lib/tsc.py: the rate of a counter that a test makes, and of the machine's own."""
 
+import contextlib
+import io
 import pathlib
 import random
+import runpy
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "lib"))
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "scripts/lib"))
 import tsc  # noqa: E402
 
 
@@ -34,6 +41,25 @@ class Machine:
     def sleep(self, seconds):
         self.slept += seconds
         self.ns += int(seconds * 1e9)
+
+
+class Script(unittest.TestCase):
+    def test_it_prints_the_rate(self):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            runpy.run_path(str(TOP / "scripts/lib/tsc.py"), run_name="__main__")
+        self.assertRegex(said.getvalue(), r"^[0-9]+\n$")
+        self.assertLess(abs(int(said.getvalue()) / tsc.khz(tsc.counter(), time.monotonic_ns, time.sleep) - 1), 0.01)
+
+    def test_the_door_runs_it(self):
+        with tempfile.TemporaryDirectory() as at:
+            for name in ("scripts/guest/tsc-khz", "scripts/lib/env.sh"):
+                (pathlib.Path(at) / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(TOP / name, pathlib.Path(at) / name)
+            python = pathlib.Path(at) / "scripts/lib/python"
+            python.write_text("#!/bin/sh\necho python $*\n")
+            python.chmod(0o755)
+            said = subprocess.run([f"{at}/scripts/guest/tsc-khz"], check=True, text=True, stdout=subprocess.PIPE).stdout
+            self.assertEqual(said, f"python {at}/scripts/lib/tsc.py\n")
 
 
 class Rate(unittest.TestCase):

@@ -162,7 +162,7 @@ experiment() {
 	shift
 	insmod /handover.ko stat_interval=0 "$@" || return 1
 	await '[dhf]' "$limit" || return 1
-	cp $debug/results $debug/writers /tmp
+	cp $debug/results $debug/writers /tmp/
 	rmmod handover
 }
 

@@ -7,7 +7,7 @@ from ..shell import read
 AT = "build/mutants-python"
 
 # What the tests read.
-READ = ("Cargo.toml", ".ci", "scripts", "tests/engine", "tests/guest", "tests/suites", "docs/results", "qemu/patches", "qemu/init", "rust/linux", "rust/upstream",
+READ = ("Cargo.toml", "Makefile", ".ci", "scripts", "tests/engine", "tests/guest", "tests/suites", "docs/results", "qemu/patches", "qemu/init", "rust/linux", "rust/upstream",
         "rust/locks", "docs/kernel.md")
 
 
