@@ -96,21 +96,35 @@ class Names(unittest.TestCase):
         self.assertIn("the sources were changed meanwhile", ran.stderr)
         self.assertEqual(list((self.at / "cache/handover").glob("module-test-*")), [])
 
+    def test_a_module_that_does_not_build_is_none(self):
+        (self.top / "scripts/in-toolbox").write_text("#!/bin/bash\nexit 3\n")
+        ran = subprocess.run(["scripts/build/module-for", "test"], cwd=self.top, capture_output=True, text=True, check=False,
+                             env={**os.environ, "XDG_CACHE_HOME": str(self.at / "cache")})
+        self.assertEqual((ran.returncode, ran.stdout), (1, ""))
+        self.assertEqual(list((self.at / "cache/handover").glob("module-test-*")), [])
+
     def test_the_module(self):
         """Its tree is in its name: the same version of a kernel may be configured otherwise."""
         self.assertEqual(self.changed_by("module-for", "test"), {*MODULE, "source"})
 
     def test_a_module_that_is_used_is_kept(self):
-        """However old it is. One that nobody asked for in nine days goes."""
+        """However old it is. One that nobody asked for in eight days goes."""
         used = self.name("module-for", "test")
         (self.top / "rust/handover.rs").write_text("b")
         unused = self.name("module-for", "test")
         (self.top / "rust/handover.rs").write_text("a")
         for name in (used, unused):
-            os.utime(self.at / "cache/handover" / name, (time.time() - 9 * 86400,) * 2)
+            os.utime(self.at / "cache/handover" / name, (time.time() - 8.5 * 86400,) * 2)
         for _ in range(2):
             self.assertEqual(self.name("module-for", "test"), used)
         self.assertEqual([path.name for path in (self.at / "cache/handover").glob("module-*")], [used])
+
+    def test_a_kernel_that_is_none_is_refused(self):
+        for script, words, why in (("kernel", ["tost"], "kernel: tost: allowed: lockdep test"), ("kernel", [], "kernel: : allowed: lockdep test"),
+                                   ("kernel", ["guest"], "kernel: guest: allowed: lockdep test"), ("locktorture", ["tost"], "kernel: tost: allowed: lockdep test")):
+            ran = subprocess.run([f"scripts/build/{script}", *words], cwd=self.top, capture_output=True, text=True, check=False,
+                                 env={**os.environ, "XDG_CACHE_HOME": str(self.at / "cache")})
+            self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (1, "", f"handover: error: {why}\n"))
 
     def test_kernels_are_apart(self):
         self.assertNotEqual(self.name("kernel", "test"), self.name("kernel", "lockdep"))
@@ -330,9 +344,77 @@ class Inside(unittest.TestCase):
                                    ("CONFIG_B=y", "CONFIG_B=m", 1), ("CONFIG_B=7", "CONFIG_B=77", 1), ("# CONFIG_B=y", "", 0)):
             with tempfile.TemporaryDirectory() as at:
                 (pathlib.Path(at) / ".config").write_text(f"CONFIG_Z=y\n{config}\n")
-                (pathlib.Path(at) / "asked").write_text(f"{asked}\nCONFIG_Z=y\n")
-                code, said = self.function("kernel", "check_config", "check_config asked", at)
+                (pathlib.Path(at) / "first").write_text("CONFIG_Z=y\n# one\nCONFIG_N=n\n")
+                (pathlib.Path(at) / "asked").write_text(f"CONFIG_Z=y\n{asked}\nCONFIG_Z=y\n")
+                code, said = self.function("kernel", "check_config", "check_config first asked", at)
                 self.assertEqual((code, said), (due, f"asked for, but not in the kernel's configuration: {asked}\n" if due else ""), (asked, config))
+
+    # The archive: headers by release, and each part's versions. What is downloaded is unpacked as what a package of that name has.
+    ARCHIVE = """
+        set -o pipefail
+        apt-get() {{ case $* in *' update '*) echo update ;; *' download '*) shift 10; for it; do touch "${{it%%=*}}_1.deb"; echo "$it" >>"{at}/downloaded"; done ;; esac; }}
+        apt-cache() {{
+            case $* in
+            *' search '*) for it in {headers}; do echo "linux-headers-$it - Header files"; done ;;
+            *) for it in {parts}; do [ "${{it%%=*}}" != "${{!#}}" ] || echo "${{!#}} | ${{it#*=}} | deb"; done ;;
+            esac
+        }}
+        dpkg() {{
+            case $1 in
+            --compare-versions) command dpkg "$@" ;;
+            *) case $2 in
+                linux-headers-*) it=${{2%_1.deb}}; mkdir -p "$3/usr/src/$it"; echo "config of $it" >"$3/usr/src/$it/.config"; echo symbols >"$3/usr/src/$it/Module.symvers" ;;
+                linux-source-*) mkdir -p "$3/usr/src" "$3/t/linux-source-7.3"; echo its >"$3/t/linux-source-7.3/Makefile"; tar -C "$3/t" -cJf "$3/usr/src/${{2%_1.deb}}.tar.xz" linux-source-7.3 ;;
+                *) mkdir -p "$3/boot"; echo "image of ${{2%_1.deb}}" >"$3/boot/vmlinuz-x" ;;
+                esac ;;
+            esac
+        }}
+        """
+
+    def parts(self, release, version, image="linux-binary", lacks=""):
+        names = [f"linux-headers-{release}", f"{image}-{release}", f"linux-modules-{release}", "linux-source-7.3"]
+        return [f"{name}={version}" for name in names if name != lacks]
+
+    def test_the_newest_kernel_that_is_whole_is_chosen(self):
+        """By its version, and neither the cloud's nor the one that sleeps where it spins."""
+        new, old = ("7.3.10+deb13-amd64", "7.3.10-1"), ("7.3.9+deb13-amd64", "7.3.9-1")
+        flavours = ["7.3.11+deb13-cloud-amd64", "7.3.11+deb13-rt-amd64", "7.4.1+deb13-amd64"]
+        others = [part for release in flavours for part in self.parts(release, "7.3.11-1")]
+        for parts, due, image in ((self.parts(*new), new, "linux-binary"), (self.parts(*new, "linux-binary-unsigned"), new, "linux-binary-unsigned"),
+                                  (self.parts(*new, lacks=f"linux-modules-{new[0]}"), old, "linux-binary"), ([], old, "linux-binary"), (None, None, None)):
+            with tempfile.TemporaryDirectory() as at:
+                stubs = self.ARCHIVE.format(at=at, headers=" ".join([*flavours[:2], old[0], new[0], *flavours[2:]]),
+                                            parts=" ".join([*others, *(self.parts(*old) + parts if parts is not None else [])]))
+                whole = re.search(r"(?ms)^whole\(\) \{$.*?^\}$", (TOP / "scripts/build/linux").read_text())[0]
+                code, said = self.function("linux", "fetch_linux", f"{stubs}\n{whole}\nfetch_linux {at}/dir", at)
+                if not due:
+                    self.assertEqual((code, said.splitlines()[-1]), (1, "no 7.3 is complete in the archive (source, headers, image, modules)"))
+                    continue
+                release, version = due
+                self.assertEqual(code, 0, said)
+                self.assertIn(f"chosen: {release} ({version}), image from {image}-{release}", said)
+                made = {path.name: path.read_text() for path in pathlib.Path(at, "dir").iterdir() if path.is_file()}
+                self.assertEqual(made, {"release": f"{release}\n", "version": f"{version}\n", "config": f"config of linux-headers-{release}\n",
+                                        "Module.symvers": "symbols\n", "vmlinuz": f"image of {image}-{release}\n"})
+                self.assertEqual(pathlib.Path(at, "dir/src/Makefile").read_text(), "its\n")
+                self.assertEqual([path.name for path in pathlib.Path(at, "dir").iterdir() if path.is_dir()], ["src"])
+                self.assertEqual(pathlib.Path(at, "downloaded").read_text().split(),
+                                 [f"{name}={version}" for name in (f"linux-headers-{release}", f"{image}-{release}", "linux-source-7.3")])
+
+    def test_another_flavour_is_of_the_same_version(self):
+        release = "7.3.4+deb13-rt-amd64"
+        for image, version, is_there in (("linux-binary", "7.3.4-1", True), ("linux-binary-unsigned", "7.3.4-1", True), ("linux-binary", "7.3.4-2", False)):
+            with tempfile.TemporaryDirectory() as at:
+                stubs = self.ARCHIVE.format(at=at, headers="", parts=" ".join(self.parts(release, version, image)))
+                code, said = self.function("flavour", "fetch_flavour", f"{stubs}\nfetch_flavour {release} 7.3.4-1 {at}/dir", at)
+                if not is_there:
+                    self.assertEqual((code, said.splitlines()[-1]), (1, f"the archive has no image of {release} in version 7.3.4-1"))
+                    continue
+                self.assertEqual(code, 0, said)
+                made = {path.name: path.read_text() for path in pathlib.Path(at, "dir").iterdir()}
+                self.assertEqual(made, {"release": f"{release}\n", "config": f"config of linux-headers-{release}\n", "Module.symvers": "symbols\n",
+                                        "vmlinuz": f"image of {image}-{release}\n"})
+                self.assertEqual(pathlib.Path(at, "downloaded").read_text().split(), [f"linux-headers-{release}=7.3.4-1", f"{image}-{release}=7.3.4-1"])
 
     def test_a_kernel_of_which_all_is_there(self):
         """Of 7.3, in one version."""

@@ -70,6 +70,12 @@ class Job(Suites):
         self.assertEqual(words[words.index("--append") + 1], "one two")
         self.assertEqual(words[-1], "tests/guest/words.sh")
 
+    def test_a_module_that_does_not_compile_is_told(self):
+        self.job(self.SAYS)
+        self.stub("scripts/build/module-for", "exit 1")
+        code, said = self.ran("tests/suites/guest", "stock/words", "stock/words")
+        self.assertEqual((code, said.splitlines()), (1, 2 * ["not ok stock: the module does not compile"]))
+
     def test_what_fails(self):
         code, lines = self.job(self.SAYS.replace("ok it", "not ok it") + "exit 1")
         self.assertEqual((code, lines), (1, ["not ok stock: it works"]))
@@ -120,6 +126,27 @@ class Locktorture(Suites):
                                             "lock_busted,15,stutter=5 all,3389626,fails"]), said)
         for verdict in ("handover_ticket passes", "lock_busted fails", "the console between the runs"):
             self.assertIn(f"ok locktorture: {verdict}", said)
+
+    def test_each_lock_is_asked_for(self):
+        """Without words all of the list and those for interrupts, which the kernel has not itself. A control takes 15 s at most."""
+        self.tortured(self.DONE)
+        listed = re.findall(r"^ +([a-z0-9_]+): .* = (usual|more|control|irq), ", "".join((TOP / name).read_text() for name in (
+            "rust/locks/list.rs", "rust/linux/harness/registry.rs")), re.MULTILINE)
+        own = re.findall(r"^ +([a-z0-9_]+): .* = (?:usual|more|control|irq), ", (TOP / "rust/locks/list.rs").read_text(), re.MULTILINE)
+        everything = own + [name for name, kind in listed if kind == "irq" and not name.startswith("raw_")]
+        self.assertGreater(len(everything), len(own))
+        for words, locks, seconds in (((), everything, 15), (("7",), everything, 7), (("600", "twa", "mcs"), ["twa", "mcs"], 600), (("15", "twa"), ["twa"], 15)):
+            out = "build/test/locktorture" + "".join(f"-{word}" for word in words[1:2])
+            self.stub("scripts/guest/boot", f"printf '%s\\n' \"$@\" >build/asked; : >{out}/console.log; : >{out}/stream; exit 98")
+            self.ran("tests/suites/locktorture", *words)
+            asked = (self.top / "build/asked").read_text().splitlines()
+            after = {word: asked[at + 1] for at, word in enumerate(asked[:-1])}
+            self.assertEqual(asked[asked.index("tests/guest/locktorture.sh") + 1:],
+                             [f"handover_{lock}:{min(seconds, 15) if lock == 'busted' else seconds}" for lock in locks] + [f"lock_busted:{min(seconds, 15)}"])
+            self.assertEqual([after[word] for word in ("--kernel", "--tree", "--out")], ["test", f"{self.top}/build/tree", out])
+            # Each has a minute more, and what is looked at besides has four.
+            self.assertGreaterEqual(int(after["--limit"]), (len(locks) + 1) * (seconds + 60) + 240)
+            self.assertNotIn("--until", asked)
 
     def test_each_thing_must_have_been_done(self):
         for at in range(len(self.DONE)):
