@@ -173,7 +173,11 @@ class Cached(unittest.TestCase):
 class Alone(unittest.TestCase):
     """`alone` of scripts/lib/env.sh."""
 
-    def test_the_second_make_of_a_clone_waits(self):
+    WAITS = "handover: another make works in this clone; waiting for it\n"
+
+    @contextlib.contextmanager
+    def second(self, text):
+        """A make that says `text` when it is alone, and the lock of the first, which it waits for."""
         with tempfile.TemporaryDirectory() as at:
             (pathlib.Path(at) / "scripts/lib").mkdir(parents=True)
             (pathlib.Path(at) / "build").mkdir()
@@ -181,16 +185,20 @@ class Alone(unittest.TestCase):
             clean = {name: value for name, value in os.environ.items() if name != "HANDOVER_ALONE"}
             with open(f"{at}/build/.lock", "w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                with subprocess.Popen(["bash", "-euc", f". {at}/scripts/lib/env.sh; alone; echo goes on"], env=clean, text=True,
-                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
+                with subprocess.Popen(["bash", "-euc", f". {at}/scripts/lib/env.sh; alone; {text}"], env=clean, text=True,
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
                     try:
-                        self.assertEqual(ran.stderr.readline(), "handover: another make works in this clone; waiting for it\n")
-                        with self.assertRaises(subprocess.TimeoutExpired):
-                            ran.wait(3)
-                        fcntl.flock(lock, fcntl.LOCK_UN)
-                        self.assertEqual((ran.wait(30), ran.stdout.read()), (0, "goes on\n"))
+                        self.assertEqual(ran.stderr.readline(), self.WAITS)
+                        yield ran, lock
                     finally:
                         ran.kill()
+
+    def test_the_second_make_of_a_clone_waits(self):
+        with self.second("echo goes on") as (ran, lock):
+            with self.assertRaises(subprocess.TimeoutExpired):
+                ran.wait(3)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            self.assertEqual((ran.wait(30), ran.stdout.read()), (0, "goes on\n"))
 
     def test_each_goal_waits_for_another_make(self):
         """Each goal of the Makefile works in build/."""
@@ -217,27 +225,18 @@ class Alone(unittest.TestCase):
                 stack.callback(ran.stderr.close)
                 stack.callback(ran.wait)
                 stack.callback(os.killpg, ran.pid, signal.SIGKILL)
-                self.assertEqual(ran.stderr.readline(), "handover: another make works in this clone; waiting for it\n", goal)
+                self.assertEqual(ran.stderr.readline(), self.WAITS, goal)
             self.assertTrue((top / "build/kept").exists())
 
     def test_who_waited_for_a_clean_waits_for_the_next(self):
         """The lock is that of the file which is there."""
-        with tempfile.TemporaryDirectory() as at:
-            (pathlib.Path(at) / "scripts/lib").mkdir(parents=True)
-            (pathlib.Path(at) / "build").mkdir()
-            shutil.copy(TOP / "scripts/lib/env.sh", f"{at}/scripts/lib")
-            clean = {name: value for name, value in os.environ.items() if name != "HANDOVER_ALONE"}
-            with open(f"{at}/build/.lock", "w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                with subprocess.Popen(["bash", "-euc", f". {at}/scripts/lib/env.sh; alone; echo goes on; read -r _"], env=clean, text=True,
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
-                    self.assertEqual(ran.stderr.readline(), "handover: another make works in this clone; waiting for it\n")
-                    os.unlink(lock.name)
-                    fcntl.flock(lock, fcntl.LOCK_UN)
-                    self.assertEqual(ran.stdout.readline(), "goes on\n")
-                    with open(lock.name, "w") as its, self.assertRaises(BlockingIOError):
-                        fcntl.flock(its, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    ran.communicate("\n")
+        with self.second("echo goes on; read -r _") as (ran, lock):
+            os.unlink(lock.name)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            self.assertEqual(ran.stdout.readline(), "goes on\n")
+            with open(lock.name, "w") as its, self.assertRaises(BlockingIOError):
+                fcntl.flock(its, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            ran.communicate("\n")
 
 
 class Step(unittest.TestCase):
