@@ -49,10 +49,10 @@ tortured() {
 }
 for lock; do verdict "${lock%:*} was tortured" tortured "${lock%:*}" "${lock#*:}"; done
 
-# counted CS NCS [WRITERS] : how often one writer acquired, or so many. Steps inside are CS, those outside up to NCS.
+# counted CS NCS : how often one writer acquired. Steps inside are CS, those outside up to NCS.
 counted() {
 	mark
-	insmod /locktorture/locktorture.ko torture_type=raw_spin_lock nwriters_stress="${3:-1}" cs_steps="$1" ncs_steps="$2" long_hold=1 \
+	insmod /locktorture/locktorture.ko torture_type=raw_spin_lock nwriters_stress=1 cs_steps="$1" ncs_steps="$2" long_hold=1 \
 		stat_interval=1 stutter=0 shuffle_interval=0 onoff_interval=0 rt_boost=0 call_rcu_chains=0 acq_writer_lim=0 || return 1
 	usleep 2500000
 	rmmod locktorture || return 1
