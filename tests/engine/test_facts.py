@@ -57,3 +57,41 @@ class Parameters(unittest.TestCase):
         for name, text in said:
             self.assertEqual(set(self.UNIT.findall(text.lower())), set(self.UNIT.findall(lines[name])), name)
         self.assertGreater(sum("seconds" in text.lower() for _, text in said), 5)
+
+    def test_both_have_the_same_ranges(self):
+        """Of each parameter that is a number. The others' are sentences."""
+        plan = (TOP / "rust/measure/plan.rs").read_text()
+        most = {name: int(value) for name, value in re.findall(r"pub const (\w+): u32 = (\d+);", (TOP / "rust/measure/perturb.rs").read_text())}
+        due = {name: (int(least), most.get(last) or int(last.replace("_", ""))) for name, least, last in
+               re.findall(r'number\(\s*"(\w+)", (\d+)\.\.=(\w+),', plan)}
+        due |= {name: (0, int(last)) for name, last in re.findall(r'Self::seconds\("(\w+)", (\d+),', plan)}
+        (table,) = re.findall(r"^\| parameter \| allowed \|.*?\n\n", (TOP / "docs/kernel.md").read_text(), re.MULTILINE | re.DOTALL)
+        said = {}
+        for names, least, last in re.findall(r"^\| (`.*`) \| (\d+) (?:to|or) ([\d,]+) \|$", table, re.MULTILINE):
+            said |= {name: (int(least), int(last.replace(",", ""))) for name in re.findall(r"`(\w+)`", names)}
+        self.assertEqual(said.pop("rt_boost"), (0, 2))
+        self.assertGreater(len(due), 15)
+        self.assertEqual(said, due)
+
+    def test_a_default_is_the_plans(self):
+        tables = re.findall(r"^\| parameter \| default \|.*?\n\n", (TOP / "docs/kernel.md").read_text(), re.MULTILINE | re.DOTALL)
+        said = dict(re.findall(r"^\| `(\w+)`(?: \\\*)? \| (\d+) \| .*$", "".join(tables), re.MULTILINE))
+        defaults = re.findall(r"(?s)impl<L: Listed> Default for Plan<L> \{.*?\n\}|const OFF: Self = Self \{.*?\};",
+                              (TOP / "rust/measure/plan.rs").read_text() + (TOP / "rust/measure/perturb.rs").read_text())
+        self.assertEqual(len(defaults), 2)
+        due = dict(re.findall(r"^ +(\w+): (\d+),$", "\n".join(defaults), re.MULTILINE))
+        self.assertGreater(len(said), 20)
+        self.assertEqual(said, {name: due.get(name) for name in said})
+
+
+class Columns(unittest.TestCase):
+    def test_each_is_explained(self):
+        """Of `results`, in docs/kernel.md by its name. The checks' columns are one line, and the workload's are words."""
+        text = (TOP / "rust/measure/outcome.rs").read_text()
+        header = re.search(r'const HEADER: &str = "(lock,writers,run,.*?)";', text, re.DOTALL)[1].replace("\\\n", "").split(",")
+        page = (TOP / "docs/kernel.md").read_text()
+        page = page[page.index("### What was measured"):page.index("`writers` has a row for each writer")] + page[page.index("### Perturbations"):page.index("### Latency")]
+        named = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", " ".join(re.findall(r"(?m)^\| (`[^|]*) \|", page))))))
+        checks = [name for name in header if name.endswith("_failures")]
+        self.assertEqual((checks[0], len(checks)), ("owner_failures", 6))
+        self.assertEqual([name for name in header if name not in named], checks[1:])

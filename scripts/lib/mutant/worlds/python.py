@@ -8,7 +8,7 @@ AT = "build/mutants-python"
 
 # What the tests read.
 READ = ("Cargo.toml", "Makefile", ".ci", "scripts", "tests/engine", "tests/guest", "tests/suites", "docs/results", "qemu/patches", "qemu/init", "rust/linux", "rust/upstream",
-        "rust/locks", "docs/kernel.md")
+        "rust/locks", "rust/measure", "docs/kernel.md")
 
 
 class Python(World):
