@@ -4,12 +4,17 @@
 
 /// `count` in `ns` nanoseconds, as a rate a second; 0 for no time.
 ///
-/// Exact to a microsecond of the time.
+/// Exact to a microsecond of the time, for times up to 213 days.
 pub fn per_second(count: u64, ns: u64) -> u64 {
-    count
+    let micros = ns / 1000;
+    let whole = count.checked_div(micros).unwrap_or(0);
+    // Apart from the whole, so that no count is too much for the product.
+    let rest = count.checked_rem(micros).unwrap_or(0);
+    let part = rest
         .saturating_mul(1_000_000)
-        .checked_div(ns / 1000)
-        .unwrap_or(0)
+        .checked_div(micros)
+        .unwrap_or(0);
+    whole.saturating_mul(1_000_000).saturating_add(part)
 }
 
 /// A count that others make and that only grows, from a look on.

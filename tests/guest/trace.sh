@@ -152,12 +152,12 @@ swapped() {
 # each_call : a kprobe in any of the functions that writers call is seen, of those that this kernel and this module have.
 each_call() {
 	insmod /handover.ko experiment=none stat_interval=0 verbose=0 || return 1
-	awk '$3 ~ /^(_raw_spin_(un)?lock|handover_.*)$/ { print $3 }' /proc/kallsyms >/tmp/calls
+	awk '$3 ~ /^(_raw_spin_(un)?lock|native_queued_spin_lock_slowpath|handover_.*)$/ { print $3 }' /proc/kallsyms >/tmp/calls
 	rmmod handover || return 1
 	seen=0
 	for call in handover_preempt_disable handover_preempt_enable handover_cond_resched handover_interrupts_disable \
-		handover_interrupts_enable handover_contention_begin handover_contention_end handover_raw_spin_lock_irq \
-		handover_raw_spin_unlock_irq handover_res_spin_lock handover_res_spin_unlock _raw_spin_lock _raw_spin_unlock; do
+		handover_interrupts_enable handover_contention_begin handover_contention_end handover_stamp handover_raw_spin_lock_irq \
+		handover_raw_spin_unlock_irq handover_res_spin_lock handover_res_spin_unlock _raw_spin_lock _raw_spin_unlock native_queued_spin_lock_slowpath; do
 		grep -qx $call /tmp/calls || continue
 		seen=$((seen + 1))
 		insmod /handover.ko experiment=none stat_interval=0 verbose=0 || return 1
@@ -169,7 +169,7 @@ each_call() {
 		rmmod handover || return 1
 		[ $rc -eq 0 ] || { echo "with $call"; return 1; }
 	done
-	[ $seen -ge 11 ] || { echo "this kernel has $seen of them"; return 1; }
+	[ $seen -ge 13 ] || { echo "this kernel has $seen of them"; return 1; }
 }
 
 # A tracer of every function is in those that writers call (and listens to events for the names of tasks); a kprobe

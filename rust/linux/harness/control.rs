@@ -158,6 +158,11 @@ impl Harness {
         pr_info!("workload: {plan}\n");
         let result = match plan.kind {
             Kind::None => Ok(Verdict::default()),
+            // It was there when the plan was taken.
+            Kind::Torture if plan.perturbations.latency != 0 && facts.clock.is_none() => {
+                pr_err!("latency=1: the kernel trusts its time stamp counter no more\n");
+                Err(EINVAL)
+            }
             Kind::Torture => self.torture(plan, &control),
             Kind::Uncontended => self.uncontended(plan, &control),
         };
@@ -165,7 +170,7 @@ impl Harness {
         let mut inner = self.inner.lock();
         inner.progress = None;
         if let Some(facts) = &mut inner.facts {
-            facts.at_end();
+            facts.at_end(shim::stamp_khz());
             pr_info!("facts: {}\n", *facts);
         }
         let (ended, total) = (inner.ended(), plan.total_runs());

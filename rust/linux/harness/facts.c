@@ -223,6 +223,7 @@ int handover_code(unsigned int i, u8 *code, size_t len)
 		handover_preempt_disable, handover_preempt_enable, handover_cond_resched,
 		handover_interrupts_disable, handover_interrupts_enable,
 		handover_contention_begin, handover_contention_end,
+		handover_stamp,
 		handover_raw_spin_lock_irq, handover_raw_spin_unlock_irq,
 #ifdef CONFIG_BPF_SYSCALL
 		handover_res_spin_lock, handover_res_spin_unlock,
@@ -233,6 +234,11 @@ int handover_code(unsigned int i, u8 *code, size_t len)
 		_raw_spin_lock, _raw_spin_unlock,
 #else
 		handover_raw_spin_lock, handover_raw_spin_unlock,
+#endif
+#ifdef CONFIG_PARAVIRT_SPINLOCKS
+		native_queued_spin_lock_slowpath,
+#elif defined(CONFIG_QUEUED_SPINLOCKS)
+		queued_spin_lock_slowpath,
 #endif
 	};
 

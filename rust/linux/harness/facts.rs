@@ -51,11 +51,15 @@ pub(crate) struct Facts {
     is_perturbed: bool,
     /// The clock of times, where they are taken.
     pub(crate) clock: Option<Clock>,
+    /// Whether the kernel did not trust that clock any more.
+    is_untrusted: bool,
 }
 
 impl Facts {
-    /// Counts what disturbed the experiment, which is a fact too; called at its end.
-    pub(crate) fn at_end(&mut self) {
+    /// Counts what disturbed the experiment, which is a fact too; called at its end. `stamp_khz` is the clock's rate then,
+    /// if the kernel trusts it.
+    pub(crate) fn at_end(&mut self, stamp_khz: Option<u32>) {
+        self.is_untrusted = self.clock.is_some() && stamp_khz.is_none();
         self.kunit_meanwhile = kunit_cases().wrapping_sub(self.kunit_before);
         self.tracers.add();
     }
@@ -258,6 +262,11 @@ impl Display for Facts {
             f.write_str("PERTURBED")?;
             first = false;
         }
+        if self.is_untrusted {
+            f.write_str(if first { "" } else { "," })?;
+            f.write_str("TSC_UNTRUSTED")?;
+            first = false;
+        }
         let none = if first { "none" } else { "" };
         put!(
             f,
@@ -301,6 +310,7 @@ pub(crate) fn gather(plan: &Plan, stopping: &impl Fn() -> bool) -> Facts {
         } else {
             None
         },
+        is_untrusted: false,
     }
 }
 

@@ -36,7 +36,7 @@
 
 pub(crate) mod arena;
 mod control;
-mod facts;
+pub(crate) mod facts;
 mod files;
 pub(crate) mod interrupts;
 pub(crate) mod kernels;

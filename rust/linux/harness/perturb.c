@@ -95,7 +95,10 @@ static bool handover_online(unsigned int cpu)
 #ifdef CONFIG_HOTPLUG_CPU
 	int error;
 
-	/* One that was ejected meanwhile has no device to bring back. */
+	/*
+	 * One that was ejected before has no device to bring back. An eject at this moment is not kept
+	 * away: the kernel does not export the lock that would.
+	 */
 	if (!cpu_is_hotpluggable(cpu)) {
 		pr_warn("CPU %u is gone\n", cpu);
 		cpumask_clear_cpu(cpu, &taken);

@@ -77,13 +77,13 @@ pub(crate) fn run(
     watch.start();
     run.enter(phase::WARM);
     let warm = run.warm_up(&watch, control);
-    let steal = Since::new(steal_ns());
     let refused = run.count(|writer| writer.is_refused.read());
-    let mut ns = 0;
+    let (mut ns, mut stolen) = (0, 0);
     if warm && refused == 0 {
         if let Some(jobs) = &mut run.jobs {
             jobs.start();
         }
+        let steal = Since::new(steal_ns());
         let from = run.enter(phase::MEASURE);
         let until = match plan.duration {
             0 => u64::MAX,
@@ -101,6 +101,7 @@ pub(crate) fn run(
             shim::sleep_ms(((until - now).div_ceil(MS)).min(100) as u32);
         }
         ns = run.enter(phase::STOP).saturating_sub(from);
+        stolen = steal.grown(steal_ns());
     } else {
         run.enter(phase::STOP);
     }
@@ -110,7 +111,6 @@ pub(crate) fn run(
     // If it hangs, the module must stay: from now on, so that no rmmod begins.
     let pinned = (late || watch.any_stalled()) && control.pin_module();
     let hung = run.join(control, pinned);
-    let steal_ns = steal.grown(steal_ns());
     // From here on no other thread looks at the writers.
     let stalled = watch.end();
     // One look: a writer that hangs may still count.
@@ -118,7 +118,7 @@ pub(crate) fn run(
         .writers
         .iter()
         .try_for_each(|writer| record.keep(writer));
-    let outcome = run.judge(ns, steal_ns, hung, stalled, &record.shares);
+    let outcome = run.judge(ns, stolen, hung, stalled, &record.shares);
     run.end(hung != 0);
     if pinned && hung == 0 {
         control.unpin_module();

@@ -8,6 +8,8 @@ use kernel::macros::kunit_tests;
 mod handover_figures {
     use crate::{
         harness::{
+            facts,
+            plan::{self, Plan},
             shim,
             times::{self, Times},
             writer::Writer,
@@ -16,7 +18,7 @@ mod handover_figures {
         measure::{outcome::Share, prng::first_ticket, statistics::jain_ppm},
     };
     use core::ptr::null;
-    use kernel::prelude::*;
+    use kernel::{prelude::*, str::CString};
 
     /// What interrupts found is their writer's. What they acquired is not.
     #[test]
@@ -80,6 +82,37 @@ mod handover_figures {
             is_alike |= said * 4 >= ns * 3 && said * 3 <= ns * 4 + 6;
         }
         assert!(is_alike);
+        Ok(())
+    }
+
+    /// A clock that the kernel does not trust at the end spoils what was taken.
+    #[test]
+    fn a_clock_that_goes_spoils() -> Result {
+        let words = "torture_type=ticket nwriters_stress=1 runs=1 latency=1";
+        let Ok(plan) = plan::with(&Plan::default(), words) else {
+            // A kernel that does not trust its counter takes no times.
+            return Ok(());
+        };
+        let mut facts = facts::gather(&plan, &|| true);
+        let khz = facts.clock.ok_or(EINVAL)?.khz;
+        let mut said = |stamp_khz| -> Result<bool> {
+            facts.at_end(stamp_khz);
+            let text = CString::try_from_fmt(fmt!("{facts}"))?;
+            Ok(text
+                .to_bytes()
+                .windows(13)
+                .any(|word| word == b"TSC_UNTRUSTED"))
+        };
+        let (then, later) = (said(Some(khz))?, said(None)?);
+        // Without times it spoils nothing.
+        facts.clock = None;
+        facts.at_end(None);
+        let text = CString::try_from_fmt(fmt!("{facts}"))?;
+        let none = text
+            .to_bytes()
+            .windows(13)
+            .any(|word| word == b"TSC_UNTRUSTED");
+        assert_eq!((then, later, none), (false, true, false));
         Ok(())
     }
 

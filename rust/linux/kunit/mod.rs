@@ -385,7 +385,10 @@ mod handover_waiting_array {
 #[kunit_tests(handover_static)]
 mod handover_static {
     use crate::{harness::shim::irqs_disabled, spin::global_spin_lock};
-    use kernel::prelude::*;
+    use kernel::{prelude::*, sync::SetOnce};
+
+    /// Whether the locks are initialised: debugfs may run the suite again.
+    static ARE_READY: SetOnce<()> = SetOnce::new();
 
     global_spin_lock! {
         // SAFETY: Initialised by the one case, before the first use.
@@ -406,8 +409,10 @@ mod handover_static {
 
     #[test]
     fn each_kind() -> Result {
-        // SAFETY: No other case knows them. A run anew finds all of them free.
-        unsafe { (TWA.init(), TICKET.init(), TWA_IRQ.init(), TICKET_IRQ.init()) };
+        if ARE_READY.populate(()) {
+            // SAFETY: Called once, and before the first `lock`. KUnit runs one test at a time.
+            unsafe { (TWA.init(), TICKET.init(), TWA_IRQ.init(), TICKET_IRQ.init()) };
+        }
         macro_rules! seen {
             ($lock:ident) => {{
                 let guard = $lock.lock();

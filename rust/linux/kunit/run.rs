@@ -511,4 +511,47 @@ mod handover_run {
         assert_eq!(seen?.map(|ns| ns / Stolen::NS), Some(each));
         Ok(())
     }
+
+    /// A writer that has much stolen from all CPUs when the measured time is over, and is late itself.
+    ///
+    /// # Safety
+    ///
+    /// As [`given`].
+    unsafe extern "C" fn late_thief(arg: *mut c_void) -> c_int {
+        // SAFETY: By this function's contract.
+        let (me, arena) = unsafe { given(arg) };
+        me.here.write(true);
+        me.mustered.write(true);
+        reaches(arena, phase::WARM);
+        me.total.write(1);
+        reaches(arena, phase::STOP);
+        // The run's own look comes before.
+        shim::sleep_ms(300);
+        Stolen::steal(1);
+        // Release, pairs with the acquire in `Run::join`.
+        me.done.store_release(1);
+        // SAFETY: This is a writer's kthread.
+        unsafe { shim::await_stop() };
+        0
+    }
+
+    /// What is stolen after the measured time is none of its time, though writers are waited for. (Of five runs one is to show
+    /// it, for a busy host may keep the run from its look.)
+    #[test]
+    fn what_was_stolen_after_does_not_count() -> Result {
+        let words = "torture_type=ticket duration=1 runs=1 checks=owner";
+        let mut seen = None;
+        for _ in 0..5 {
+            let stolen = run_of(&Caller::new(), words, 1, late_thief, |outcome, _| {
+                outcome.steal_ns
+            });
+            Stolen::steal(1u64.wrapping_neg());
+            seen = stolen?.map(|ns| ns / Stolen::NS);
+            if seen == Some(0) {
+                break;
+            }
+        }
+        assert_eq!(seen, Some(0));
+        Ok(())
+    }
 }
