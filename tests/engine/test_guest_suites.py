@@ -48,13 +48,13 @@ class Job(Suites):
 
     out = "build/test/stock-words"
 
-    def job(self, guest, recount="exit 0"):
+    def job(self, guest, recount="exit 0", tells="", **env):
         self.suite("tests/suites/guest", "scripts/guest/told")
         (self.top / "tests/guest").mkdir(exist_ok=True)
-        (self.top / "tests/guest/words.sh").write_text("# boot: --append 'one two'\n")
+        (self.top / "tests/guest/words.sh").write_text("# boot: --append 'one two'\n" + tells)
         self.stub("scripts/lib/python", f"echo \"$*\" >build/recounted\n{recount}")
         self.stub("scripts/guest/boot", f"printf '%s\\n' \"$@\" >build/asked\nout={self.out}\n{guest}")
-        code, said = self.ran("tests/suites/guest", "stock/words")
+        code, said = self.ran("tests/suites/guest", "stock/words", **env)
         return code, [line for line in said.splitlines() if re.match("(not )?ok ", line)]
 
     SAYS = "printf 'ok it works\\n@@ verdicts 1\\n' >$out/stream; : >$out/console.log; "
@@ -81,6 +81,13 @@ class Job(Suites):
         self.assertEqual((code, lines), (1, ["not ok stock: it works"]))
         code, lines = self.job(self.SAYS.replace("verdicts 1", "verdicts 2"))
         self.assertEqual((code, lines), (1, ["ok stock: it works", "not ok stock: words: it ended before its last verdict"]))
+
+    def test_numbers_that_are_not_told_are_missed(self):
+        """Of a job that tells some, unless a part of its verdicts is asked for."""
+        told = "tell_packed results /tmp/results\n"
+        code, lines = self.job(self.SAYS, "echo no file; exit 1", told)
+        self.assertEqual((code, lines), (1, ["ok stock: it works", f"not ok {self.NUMBERS}: no file"]))
+        self.assertEqual(self.job(self.SAYS, "exit 1", told, ONLY="it works"), (0, ["ok stock: it works"]))
 
     def test_rows_of_an_earlier_guest_are_not_this_ones(self):
         for name in ("results", "writers"):

@@ -217,6 +217,12 @@ class Doors(unittest.TestCase):
         # What needs a sanitizer has the kernel with it.
         self.assertLessEqual({("kasan", "fault"), ("kcsan", "races")}, set(re.findall(r"\b(kasan|kcsan)/([a-z]+)\b", self.text("scripts/test-deep"))))
 
+    def test_each_suite_of_kunit_runs_under_kcsan(self):
+        """One for each lock that excludes, and those by name."""
+        declared = {*re.findall(r"\b(handover_\w+)=\d+", self.text("scripts/guest/kunit")),
+                    *re.findall(r"(?m)^ +(\w+): .* = (?:usual|more), ", (TOP / "rust/locks/list.rs").read_text())}
+        self.assertEqual(re.findall(r"handover_\* \| wc -l\)\" -eq (\d+) \]", self.text("tests/guest/races.sh")), [str(len(declared))])
+
     def test_a_suite_has_all_of_its_parts(self):
         """Without a word a suite runs each part that it knows, but for those of make test-deep."""
         # Parts are the labels of a case, or a list.

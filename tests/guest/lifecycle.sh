@@ -174,13 +174,20 @@ stops() {
 	left
 }
 
+# beside FILE : a file is read, or control written, if it is there.
+beside() {
+	case $1 in
+	control) echo "torture_type=ticket nwriters_stress=2 duration=1 runs=1" >$debug/control ;;
+	*) cat $debug/$1 ;;
+	esac
+}
 # Every file is read, and control written, while the module comes and goes.
 beside_removals() {
 	: >/tmp/beside
-	for file in status results writers latency summary uncontended locks; do
-		while [ -e /tmp/beside ]; do cat $debug/$file; usleep 1000; done >/dev/null 2>&1 &
+	for file in status results writers latency summary uncontended locks control; do
+		: >/tmp/beside-$file
+		while [ -e /tmp/beside ]; do beside $file && echo >>/tmp/beside-$file; usleep 1000; done >/dev/null 2>&1 &
 	done
-	while [ -e /tmp/beside ]; do echo "torture_type=ticket nwriters_stress=2 duration=1 runs=1" >$debug/control; usleep 1000; done 2>/dev/null &
 	i=0
 	while [ $i -lt 20 ]; do
 		insmod /handover.ko experiment=none || break
@@ -195,6 +202,10 @@ beside_removals() {
 	rm /tmp/beside
 	wait
 	[ $i -eq 20 ] || { echo "$i removals"; return 1; }
+	# Each was there now and then.
+	for file in status results writers latency summary uncontended locks control; do
+		[ -s /tmp/beside-$file ] || { echo "nobody reached $file"; return 1; }
+	done
 	left
 }
 

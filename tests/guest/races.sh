@@ -25,7 +25,11 @@ clean() {
 suites() {
 	mark
 	insmod /handover.ko experiment=none stat_interval=0 || return 1
-	since | grep -q '^.* # Totals: pass:\|ok [0-9]* handover_' || { echo "no suite ran"; return 1; }
+	# Of each there is a folder, and a line of its end.
+	[ "$(ls -d /sys/kernel/debug/kunit/handover_* | wc -l)" -eq 19 ] || { ls /sys/kernel/debug/kunit; return 1; }
+	for suite in /sys/kernel/debug/kunit/handover_*; do
+		since | grep "ok [0-9]* ${suite##*/}$" >/dev/null || { echo "${suite##*/} did not run"; return 1; }
+	done
 	! since | grep '^.*not ok ' || return 1
 	clean
 }
@@ -38,7 +42,11 @@ torture() {
 perturbed() {
 	mark
 	ran torture_type=twa_irq,one_word_twa_irq,ticket_irq nwriters_stress=4 duration=4 runs=1 latency=1 nlocks=3 nested_locks=2 \
-		try_lock=1 long_hold=100 stutter=1 shuffle_interval=1 onoff_interval=1 irq_interval=1000 && clean
+		try_lock=1 long_hold=100 stutter=1 shuffle_interval=1 onoff_interval=1 irq_interval=1000 || return 1
+	for what in nested tries irqs pauses shuffles offlines; do
+		did $what | grep -v '^0$' >/dev/null || { echo "no $what"; return 1; }
+	done
+	clean
 }
 uncontended() {
 	mark

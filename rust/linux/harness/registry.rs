@@ -97,7 +97,9 @@ macro_rules! entry {
             writer::laps::<$subject>(me, arena)
         }
 
+        page_aligned!(".text.handover_perturbed.", $name);
         #[inline(never)]
+        #[link_section = concat!(".text.handover_perturbed.", stringify!($name))]
         fn perturbed(me: &writer::Writer, arena: &Arena) -> crate::measure::prng::Prng {
             perturbed::laps::<$subject>(me, arena)
         }

@@ -238,24 +238,33 @@ mod handover_run {
     }
 
     /// Writers that do not come are waited for, for five seconds, and then for a second more than the watchdog's. A stop is
-    /// heard at once.
+    /// heard at once. (The least of three waits counts: a busy host takes longer.)
     #[test]
     fn writers_that_do_not_come() -> Result {
         let words = "torture_type=ticket duration=1 runs=1 stall_secs=1 checks=owner";
-        let mut took = [0; 2];
-        let mut ends = [Ok(None), Ok(None)];
-        for (is_stopped, (took, end)) in [false, true].iter().zip(took.iter_mut().zip(&mut ends)) {
+        let run = |is_stopped| {
             let from = shim::now_ns();
             // A wait without a bound ends, too.
             let caller = Caller {
-                stopping: &|| *is_stopped || shim::now_ns() - from > 40_000_000_000,
+                stopping: &|| is_stopped || shim::now_ns() - from > 40_000_000_000,
                 ..Caller::new()
             };
-            *end = run_of(&caller, words, 2, absent, |_, _| ());
-            *took = (shim::now_ns() - from) / 1_000_000;
+            let end = run_of(&caller, words, 2, absent, |_, _| ());
+            (end, (shim::now_ns() - from) / 1_000_000)
+        };
+        let mut least = u64::MAX;
+        let mut end = Ok(None);
+        for _ in 0..3 {
+            let took;
+            (end, took) = run(false);
+            least = least.min(took);
+            if end != Err(ETIMEDOUT) || took < 9000 {
+                break;
+            }
         }
-        assert_eq!(ends, [Err(ETIMEDOUT), Ok(None)]);
-        assert!((7000..30_000).contains(&took[0]) && took[1] < 3000);
+        let (stopped, at_once) = run(true);
+        assert_eq!([end, stopped], [Err(ETIMEDOUT), Ok(None)]);
+        assert!((7000..9000).contains(&least) && at_once < 3000);
         Ok(())
     }
 
