@@ -176,7 +176,7 @@ class Bench(Jobs):
         files = {name: (line.split()[0], dict(word.split("=") for word in line.split()[1:])) for name, (line,) in self.told(said).items()}
         pair = {"experiment": "uncontended", "torture_type": "twa,mcs", "runs": "7"}
         writers = {"torture_type": "twa,mcs", "nwriters_stress": "1,2,4", "duration": "1", "runs": "1"}
-        times = {"torture_type": "twa,mcs", "nwriters_stress": "2", "duration": "1", "runs": "1", "latency": "1"}
+        times = {"torture_type": "twa,mcs", "nwriters_stress": "2", "duration": "1", "runs": "5", "latency": "1"}
         self.assertEqual(files, {"uncontended": ("uncontended", pair), "status": ("status", pair), "writers": ("results", writers),
                                  "writers-status": ("status", writers), "latency": ("latency", times), "latency-status": ("status", times)})
         # Each has twice the time of its runs, of all locks that there are.
